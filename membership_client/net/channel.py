@@ -35,7 +35,7 @@ class Channel:
     frames: Frames
     offer: Offer = field(default_factory=dict)
     _next_correlation_id: int = 1
-    """Does not start with 0, which the bytes of other protocols have most often."""
+    """Starts with 1, because the bytes of other protocols, read as a correlation id, are most often 0."""
 
     def new_correlation_id(self) -> int:
         taken = self._next_correlation_id
@@ -160,7 +160,7 @@ class OpenFailed(Exception):  # noqa: N818 - it is an outcome
         self.kind = kind
         self.detail = detail
         self.ours = ours
-        """Is the cause on this side: no token, or a file that cannot be read?"""
+        """True if the cause is on this side: no token, or a file that cannot be read."""
 
 
 def of_one_name(failures: Sequence[OpenFailed]) -> OpenFailed:

@@ -141,7 +141,7 @@ class _Race:
             outcome = opener()
         except OpenFailed as failed:
             outcome = failed
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other addresses may answer
+        except Exception as error:  # noqa: BLE001 - the other addresses may still answer
             outcome = OpenFailed(FailureKind.UNREACHABLE, repr(error))
         with self._lock:
             if not self._over:

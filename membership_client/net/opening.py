@@ -45,7 +45,7 @@ _Target = tuple[Any, ...]
 """As `getaddrinfo` returns it: the family first, the address last."""
 
 _KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
-"""A join may wait for minutes. With these a dead connection is noticed after 35 s, and not after two hours."""
+"""Options by which the system notices a dead connection after 35 s instead of two hours: a join may wait for minutes."""
 
 
 def open_connection(
@@ -105,7 +105,7 @@ def renew_session(connection: Connection, *, timeout_s: float, security: Securit
 
 @contextlib.contextmanager
 def _explained(address: str, timeout_s: float, security: Security) -> Iterator[None]:
-    """Every way in which setting a connection up can fail, as OpenFailed."""
+    """Raise OpenFailed in place of every other error of the set-up of a connection."""
     try:
         yield
     except (NotKafka, Undecodable) as error:

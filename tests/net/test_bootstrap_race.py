@@ -59,7 +59,7 @@ def test_dead_entries_hold_nobody_up() -> None:
 
 
 def test_who_comes_too_late_is_closed() -> None:
-    """A second connection that nobody waits for must not stay open."""
+    """A second connection that is not needed must not stay open."""
     goes, before = threading.Event(), open_descriptors()
 
     with ScriptedBroker(stay) as broker, ScriptedBroker(stay) as slow:
@@ -79,7 +79,7 @@ def test_who_comes_too_late_is_closed() -> None:
 
 
 def test_all_are_dead() -> None:
-    """Each of them is named, and the kind is that of the one which most needs somebody to do something."""
+    """The error names all of them, and has the kind of the most serious one."""
     dead = refusing()
     with ScriptedBroker(strange) as stranger:
         with pytest.raises(OpenFailed) as caught:
