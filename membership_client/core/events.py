@@ -43,7 +43,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """With a reason (KIP-800) it needs version 5; without one any version that knows the instance id will do."""
+    """LeaveGroup. With a reason (KIP-800) it needs version 5; without one any version that knows the instance id will do."""
 
     group_id: str
     member_id: str

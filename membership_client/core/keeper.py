@@ -53,7 +53,7 @@ def _is_keepalive(request: object) -> bool:
 
 
 def _keepalive(member: Member) -> Heartbeat | ClassicHeartbeat:
-    """With the owned partitions, because with them a coordinator also accepts the epoch before its own (KIP-848).
+    """The heartbeat for the keeper. It has the owned partitions, so that a coordinator also accepts the epoch before its own.
 
     The answer to a heartbeat under way may bring a new epoch, and lie unread while the interpreter is held.
     """

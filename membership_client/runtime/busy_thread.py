@@ -26,7 +26,7 @@ class BudgetWarning:
     thread: str | None
     """The name of the thread that is busy; None if it is not known."""
     stack: tuple[str, ...]
-    """Where it is, innermost first: `function (file.py:12)`."""
+    """The functions that it is in, innermost first: `function (file.py:12)`."""
 
     def __str__(self) -> str:
         spent = f"{self.spent_s:.1f} s of the {round(self.limit_s, 1 if self.limit_s >= 1 else 3):g} s for {self.budget.value} are gone"

@@ -195,7 +195,7 @@ class CallbackRunner(Protocol):
         """Pass the warning to the application, on another thread than the calling one."""
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
-        """On the thread that closes the member: return when `ended(seconds)` is true, or after `timeout_s`.
+        """Called on the thread that closes the member: return when `ended(seconds)` is true, or after `timeout_s`.
 
         A runner with `runs_on_closing_thread` runs its callbacks here meanwhile.
         """
@@ -237,7 +237,7 @@ class ThreadRunner:
         return True
 
     def is_current_thread(self) -> bool:
-        """Is a callback calling us?"""
+        """Is the caller a callback?"""
         return threading.current_thread() is self._thread
 
     def thread(self) -> int | None:
@@ -267,7 +267,7 @@ class ThreadRunner:
         assert self._current is not None
         try:
             self._callbacks[call.kind](call.partitions, self._current[1])
-        except BaseException as error:  # noqa: BLE001 - whatever user code raises becomes a recorded failure
+        except BaseException as error:  # noqa: BLE001 - every exception of user code is recorded as a failure
             return as_text(error)
         return None
 

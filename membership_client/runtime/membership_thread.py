@@ -36,7 +36,7 @@ class MembershipThread:
 
     @property
     def was_started(self) -> bool:
-        """True also after it has ended."""
+        """Was the work started? Also true after it has ended."""
         return not self._token
 
     @property

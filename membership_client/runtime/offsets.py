@@ -48,7 +48,7 @@ class Verdict(enum.Enum):
     AGAIN = "it passes: ask again, with the newest epoch"
     ELSEWHERE = "not the coordinator: find it, then ask again"
     GONE = "the membership that this commit speaks for is over"
-    NO_TOPIC = "the topic is gone, whatever has its name now"
+    NO_TOPIC = "the topic is gone; another one may have its name now"
     DENIED = "access has to be granted first"
     REFUSED = "asking again would not help"
 
@@ -85,11 +85,11 @@ _METADATA_LAG_S = 0.3
 """For so long a coordinator may not know a new topic because its metadata are older than the topic."""
 
 
-class _AgainError(Exception):
+class _TransientError(Exception):
     """This attempt failed, and another one may succeed."""
 
 
-class _NoAnswerError(_AgainError):
+class _TimedOutError(_TransientError):
     """No answer came in time. The last attempt may have had hardly any time left."""
 
 
@@ -148,7 +148,7 @@ class MemberOffsets:
     def _commit_request(
         self, member: Member, offsets: Mapping[TopicPartition, Offset], ownership: Ownership
     ) -> CommitOffsets:
-        """On the membership thread, so that ownership and epoch belong to the same moment."""
+        """The request. Made on the membership thread, so that ownership and epoch belong to the same moment."""
         ours = committable(member).of_names({partition.topic for partition in offsets}, member.names)
         owned = frozenset(ours.named(member.names)) if member.epoch > 0 else frozenset()
         foreign = [p for p in offsets if p not in owned or self.ownership.is_over(p, ownership[p])]
@@ -182,9 +182,9 @@ class MemberOffsets:
         """Call `attempt` until it succeeds, fails for good, or time is up."""
         import tenacity  # noqa: PLC0415 - takes long: it loads asyncio
 
-        deadline, answers = time.monotonic() + timeout_s, list[_AgainError]()
+        deadline, answers = time.monotonic() + timeout_s, list[_TransientError]()
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_AgainError),
+            retry=tenacity.retry_if_exception_type(_TransientError),
             stop=tenacity.stop_after_delay(timeout_s),
             wait=tenacity.wait_random_exponential(multiplier=0.05, max=1.0),
         )
@@ -195,19 +195,19 @@ class MemberOffsets:
             raise OffsetTimeoutError(f"Given up after {timeout_s:g} s: {why}", self._worker.member.identity) from why
 
     def _ask(self, make: Callable[[Member], Request], deadline: float) -> Response:
-        """The coordinator's answer. Raises _AgainError if another attempt may succeed, another exception if not."""
+        """The coordinator's answer. Raises _TransientError if another attempt may succeed, another exception if not."""
         wanted = CoordinatorRequest(make)
         self._worker.run_request(wanted)
         try:
             outcome = wanted.reply.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            raise _NoAnswerError("the coordinator did not answer.") from None
+            raise _TimedOutError("the coordinator did not answer.") from None
         if isinstance(outcome, MembershipError):
             raise outcome
         if isinstance(outcome, Failed) and outcome.kind in _NEVER_SENT:
             raise OffsetError(f"{outcome.detail}.", self._worker.member.identity)
         if isinstance(outcome, Failed):
-            raise _AgainError(outcome.detail)
+            raise _TransientError(outcome.detail)
         return outcome
 
     def _unexpected(self, response: Response, *, needs: str) -> Exception:
@@ -227,7 +227,7 @@ class MemberOffsets:
         self._doubt(verdict)
         lags = verdict is Verdict.NO_TOPIC and {self._unknown.is_gone(p.topic) for p in places} != {True}
         if lags or verdict in {Verdict.AGAIN, Verdict.ELSEWHERE}:
-            raise _AgainError(said)
+            raise _TransientError(said)
         error = _ERRORS[verdict](said, self._worker.member.identity)
         error.broker_code = code
         raise error
@@ -256,14 +256,14 @@ _ERRORS = {
 _GRAVITY = (Verdict.NO_TOPIC, Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Verdict.DENIED, Verdict.REFUSED)
 
 
-def _listening(attempt: Callable[[float], None], answers: list[_AgainError]) -> Callable[[float], None]:
+def _listening(attempt: Callable[[float], None], answers: list[_TransientError]) -> Callable[[float], None]:
     """The attempt, which also adds each error that the coordinator answered to `answers`."""
 
     def listen(deadline: float) -> None:
         try:
             attempt(deadline)
-        except _AgainError as error:
-            if not isinstance(error, _NoAnswerError):
+        except _TransientError as error:
+            if not isinstance(error, _TimedOutError):
                 answers.append(error)
             raise
 

@@ -39,6 +39,8 @@ def _function_of(condition: Condition) -> Callable[[Snapshot], bool]:
     return condition
 
 
-def name_of(condition: Condition) -> str:
-    """The condition, as an error text names it."""
-    return condition.name if isinstance(condition, MemberState) else "the condition"
+def not_met(condition: Condition) -> str:
+    """What did not happen in time: a clause for an error text."""
+    if isinstance(condition, MemberState):
+        return f"The member was not {condition.name}"
+    return "The condition was not true"
