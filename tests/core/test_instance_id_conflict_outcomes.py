@@ -119,7 +119,7 @@ def test_who_was_dropped_and_finds_its_id_taken_has_lost_it(policy: str) -> None
 
 
 def test_a_takeover_that_takes_too_long_ends_and_names_the_holder_of_now() -> None:
-    """Somebody else takes the id again and again."""
+    """Another process takes the id again and again."""
     play = contested("takeover")
     play.now += LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
     play.answer(DescribeGroup, GROUP)

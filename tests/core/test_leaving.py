@@ -112,7 +112,7 @@ def test_a_static_member_can_leave_for_good() -> None:
 
 @pytest.mark.parametrize("mode", [LeaveMode.DEFAULT, LeaveMode.LEAVE])
 def test_a_dynamic_member_leaves_for_good(mode: LeaveMode) -> None:
-    """Nobody will come back under its name, so nothing is kept for it."""
+    """No process will come back under its member id, so nothing is kept for it."""
     play = Play.new().stable()
     play.do(Close(mode=mode, timeout_s=5.0))
     assert (leave(play).member_id, leave(play).instance_id) == ("me", None)
@@ -179,7 +179,7 @@ def test_an_unanswered_join_is_left_as_well() -> None:
 
 
 def test_closing_before_joining_tells_nobody() -> None:
-    """There is nobody to tell."""
+    """There is no coordinator to tell."""
     play = Play.new()
     play.do(Subscribe(frozenset({"orders"})))
     play.do(Close(timeout_s=5.0))
@@ -221,7 +221,7 @@ def test_a_target_that_comes_while_leaving_is_not_taken() -> None:
 
 
 def test_a_fence_while_leaving_needs_no_leave() -> None:
-    """We are out: the callback ends, nothing is sent, nobody joins again."""
+    """We are out: the callback ends, nothing is sent, and the member does not join again."""
     play = Play.new().stable(0)
     play.do(Close(timeout_s=30.0))
     play.advance(INTERVAL_S)

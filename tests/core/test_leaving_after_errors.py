@@ -439,7 +439,7 @@ def test_a_static_member_of_a_classic_group_is_waited_for() -> None:
 
 
 def test_a_static_joiner_of_a_group_with_another_strategy_was_never_in_it() -> None:
-    """The coordinator compares strategies before it lets anybody in."""
+    """The coordinator compares strategies before it admits a member."""
     play = ClassicPlay.new(group_instance_id="i")
     play.joining()
     play.answer(JoinGroup, Refused(Code.INCONSISTENT_GROUP_PROTOCOL))

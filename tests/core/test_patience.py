@@ -135,7 +135,7 @@ def test_one_heartbeat_at_a_time_goes_out_beside_a_join(kept: ClassicPlay) -> No
 
 
 def test_no_heartbeat_goes_out_beside_a_join_while_the_coordinator_is_not_known(kept: ClassicPlay) -> None:
-    """There is nobody to send it to."""
+    """There is no coordinator to send it to."""
     before = len(beats(kept))
     kept.do(CoordinatorDoubted(BROKER))
     kept.advance(2 * BEAT_S)
