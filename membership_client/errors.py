@@ -157,7 +157,7 @@ class CallbackFailedError(MembershipError):
 
 
 class ConnectionProblem(MembershipError):  # noqa: N818 - the name says that the member goes on
-    """The coordinator cannot be reached at the moment. The member keeps trying."""
+    """There is no coordinator at the moment, or it cannot be reached. The member keeps trying."""
 
     advice = "The member keeps trying; check bootstrap.servers and the brokers if this lasts."
 

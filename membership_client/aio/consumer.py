@@ -103,7 +103,7 @@ class Consumer(Calls):
         """
         with as_kafka_exceptions():
             callbacks = hooks_of(self, on_assign, on_revoke, on_lost, listener, coroutines=True)
-        with self._listener.leading_to(callbacks, warned_of(listener)):
+        with self._listener.using(callbacks, warned_of(listener)):
             self._fetcher.subscribe(topics, listener=self._listener)
         return _DONE
 

@@ -30,7 +30,7 @@ class LoopListener:
         self._jobs = actor.jobs
 
     @contextlib.contextmanager
-    def leading_to(self, callbacks: Mapping[CallbackKind, Callback], on_warning: OnWarning | None) -> Iterator[None]:
+    def using(self, callbacks: Mapping[CallbackKind, Callback], on_warning: OnWarning | None) -> Iterator[None]:
         """Use these callbacks from now on; if the block raises, go back to the former ones."""
         before = self._callbacks, self.on_budget_warning
         self._callbacks, self.on_budget_warning = callbacks, warnings_on_loop(self._loop, on_warning)

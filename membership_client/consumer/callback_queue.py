@@ -84,7 +84,7 @@ class CallbackQueue:
         """When the callback that runs began; None if none runs."""
         self.busy: Callable[[], int | None] = lambda: self._runs_on or self.poller
         """The thread that has a callback or records in hand."""
-        self.start_aside: Callable[[], None] = self._start_aside
+        self.start_hold_thread: Callable[[], None] = self._start_hold_thread
         self._prepare = prepare
         self._monitor = monitor
         self._clock = clock
@@ -168,7 +168,7 @@ class CallbackQueue:
                 return
             self._handle = handle
             self.take_in(Prepared(call.wanted.call_id))
-        self._serve_beside_holds()
+        self._serve_during_holds()
 
     def carry_out(self) -> None:
         """To be called after RUN: run the callback, tell the member that it returned, then raise what it raised."""
@@ -194,22 +194,22 @@ class CallbackQueue:
 
     def hold(self, partitions: Partitions | None) -> None:
         self.take_in(HoldBegan(partitions))
-        self._serve_beside_holds()
+        self._serve_during_holds()
 
     def release(self, partitions: Partitions | None) -> None:
         self.take_in(HoldEnded(partitions))
 
-    def _serve_beside_holds(self) -> None:
+    def _serve_during_holds(self) -> None:
         if self._bridge.holds and may_run(self._bridge, Role.HOLD):
-            self.start_aside()
+            self.start_hold_thread()
 
-    def _start_aside(self) -> None:
+    def _start_hold_thread(self) -> None:
         try:
-            threading.Thread(target=self.serve_aside, name="callbacks-while-held", daemon=True).start()
+            threading.Thread(target=self.serve_during_hold, name="callbacks-while-held", daemon=True).start()
         except RuntimeError:  # The system can start no thread, so the callback waits for the end of the hold.
             logger.warning("No thread can be started; a rebalance callback waits until hold() ends.")
 
-    def serve_aside(self) -> None:
+    def serve_during_hold(self) -> None:
         """Run callbacks that concern no held partition. The member logs what they raise, because no call can raise it."""
         while self.visit(Role.HOLD, certain=True) is Action.RUN:
             with contextlib.suppress(Exception):

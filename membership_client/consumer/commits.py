@@ -64,7 +64,7 @@ class Commits:
         if asynchronous:
             self.pending.doubt_committed(wanted)
         if not wanted:
-            self._refuse_nothing(asynchronous=asynchronous)
+            self._refuse_empty_commit(asynchronous=asynchronous)
         elif not as_member:
             return self._commit_without_member(told, asynchronous=asynchronous)
         elif asynchronous:
@@ -85,10 +85,10 @@ class Commits:
         """Like a blocking commit() of the member, but `done` is called with the outcome on the committer's thread."""
         wanted = self._wanted(message, offsets)
         if not wanted:
-            self._refuse_nothing(asynchronous=False)
+            self._refuse_empty_commit(asynchronous=False)
         self.committer.submit(Commit(wanted, functools.partial(done, theirs_at(wanted))))
 
-    def automatically(self, *, as_member: bool) -> None:
+    def commit_if_due(self, *, as_member: bool) -> None:
         """Commit if it is time. Called on the polling thread between two records: those that poll() returned are done."""
         if self.auto_commit_s is None or time.monotonic() < self._next_at:
             return
@@ -162,7 +162,7 @@ class Commits:
         with as_kafka_exceptions():
             return checked_offsets(ours_at(checked_places(offsets)))
 
-    def _refuse_nothing(self, *, asynchronous: bool) -> None:
+    def _refuse_empty_commit(self, *, asynchronous: bool) -> None:
         error = KafkaError(KafkaError._NO_OFFSET, "Nothing was read since the last commit.")
         if not asynchronous:
             raise KafkaException(error)

@@ -278,7 +278,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
-                self._runtime.assignment.place_only(checked_places(partitions))
+                self._runtime.assignment.start_only_at(checked_places(partitions))
         else:
             places = checked_places(partitions)
             self._commits.commit_the_rest()
@@ -290,7 +290,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
-                self._runtime.assignment.place(checked_places(partitions))
+                self._runtime.assignment.start_at(checked_places(partitions))
         else:
             self._librdkafka.incremental_assign(as_places(partitions))
 
@@ -299,7 +299,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
-                self._runtime.assignment.let_go()
+                self._runtime.assignment.stop_fetching()
         else:
             self._commits.commit_the_rest()
             self._librdkafka.unassign()
@@ -310,7 +310,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
-                self._runtime.assignment.let_go(ours(checked_places(partitions)))
+                self._runtime.assignment.stop_fetching(ours(checked_places(partitions)))
         else:
             places = checked_places(partitions)
             going = ours(places) & self._librdkafka.assignment()

@@ -112,7 +112,7 @@ class FetchAssignment:
 
     # --- what a callback may do about it -----------------------------------------------------------------------------
 
-    def place(self, wanted: Iterable[confluent_kafka.TopicPartition]) -> None:
+    def start_at(self, wanted: Iterable[confluent_kafka.TopicPartition]) -> None:
         """assign() or incremental_assign() while subscribed: start these partitions where the application says."""
         chosen = {TopicPartition(p.topic, p.partition): p for p in wanted}
         self._refuse_foreign(chosen)
@@ -120,12 +120,12 @@ class FetchAssignment:
         self._keep_read(chosen)
         self._librdkafka.move([self._chosen(partition, p) for partition, p in chosen.items()])
 
-    def place_only(self, wanted: list[confluent_kafka.TopicPartition]) -> None:
-        """Like `place`; partitions that are not named are not fetched."""
-        self.place(wanted)
+    def start_only_at(self, wanted: list[confluent_kafka.TopicPartition]) -> None:
+        """Like `start_at`; partitions that are not named are not fetched."""
+        self.start_at(wanted)
         self._stop(self._scope() - ours(wanted))
 
-    def let_go(self, wanted: Iterable[TopicPartition] | None = None) -> None:
+    def stop_fetching(self, wanted: Iterable[TopicPartition] | None = None) -> None:
         """unassign() or incremental_unassign() while subscribed; None means all partitions of the running callback, or all."""
         partitions = self._scope() if wanted is None else frozenset(wanted)
         self._refuse_foreign(partitions)

@@ -130,7 +130,7 @@ class LibrdkafkaLock:
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
         """Take the lock for a thread that reads again and again."""
-        self.give_way()
+        self.let_others_first()
         with self._inside(), self.lock:
             yield
 
@@ -147,7 +147,7 @@ class LibrdkafkaLock:
             if any(taken):
                 self.lock.release()
 
-    def give_way(self) -> None:
+    def let_others_first(self) -> None:
         """Let the callers that wait now go first."""
         for _ in range(int(_GIVE_WAY_S / _STEP_S)):
             if not self.callers:

@@ -128,7 +128,7 @@ class Runtime:
             if (fatal := self._polled()) is not None:
                 raise fatal
         self.commits.committer.start()
-        self.commits.automatically(as_member=self.subscribed)
+        self.commits.commit_if_due(as_member=self.subscribed)
 
     def note_poll(self) -> None:
         self._polled()

@@ -104,7 +104,7 @@ class BrokerTransport:
         self._bootstrap_failures = 0
         self._client_id = client_id
         self._connect_timeout_s = connect_timeout_s
-        self._advertised_timeout_s = _ending_first(connect_timeout_s, answer_timeout_s)
+        self._advertised_timeout_s = _shortened_timeout_s(connect_timeout_s, answer_timeout_s)
         self._max_frame_bytes = max_frame_bytes
         self.security = security
         self._links: dict[_Peer, _ConnectionSlot] = {}
@@ -238,7 +238,7 @@ class BrokerTransport:
         waiting, link.waiting = link.waiting, []
         if isinstance(outcome, OpenFailed):
             del self._links[link.peer]
-            detail = outcome.detail + _advertised(link.peer, outcome)
+            detail = outcome.detail + _advertised_hint(link.peer, outcome)
             self._note(link, [Failed(request_id, outcome.kind, detail) for request_id, _ in waiting])
         elif not waiting:
             del self._links[link.peer]
@@ -321,7 +321,7 @@ class BrokerTransport:
         self._completed.clear()
 
 
-def _ending_first(connect_timeout_s: float, answer_timeout_s: float) -> float:
+def _shortened_timeout_s(connect_timeout_s: float, answer_timeout_s: float) -> float:
     """With equal timeouts the request would expire first and hide the connect error: its time begins earlier.
 
     A connect timeout that is much longer is left alone. The next request joins that attempt, which may be a slow handshake.
@@ -331,7 +331,7 @@ def _ending_first(connect_timeout_s: float, answer_timeout_s: float) -> float:
     return min(connect_timeout_s, answer_timeout_s * _FOR_CONNECTING)
 
 
-def _advertised(peer: _Peer, failed: OpenFailed) -> str:
+def _advertised_hint(peer: _Peer, failed: OpenFailed) -> str:
     """A hint where the address comes from: it is in no configuration of this client."""
     if peer.is_bootstrap or failed.ours or failed.kind is not FailureKind.UNREACHABLE:
         return ""

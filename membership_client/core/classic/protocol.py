@@ -61,7 +61,7 @@ def compiled(regex: str) -> re.Pattern[str] | None:
         return None
 
 
-def fresh(member: Member, reason: str) -> Classic:
+def restarted_classic(member: Member, reason: str) -> Classic:
     """The classic state for a new start. It keeps the member id while the coordinator may still know the member by it."""
     return Classic(given_id=member.classic.given_id if member.enrolled else "", reason=reason)
 

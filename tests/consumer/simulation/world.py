@@ -130,7 +130,7 @@ class SimConsumer(HandingOut):
         )
         self._watch_buffer()
         self.queue = CallbackQueue(self.group.prepare, Monitor(inside, SimLock(scheduler)), scheduler.clock)
-        self.queue.start_aside = self._start_aside
+        self.queue.start_hold_thread = self._start_hold_thread
         self.librdkafka.may_read = self.queue.may_read
         self.loop = PollLoop(self.librdkafka, self.queue, self, inside, clock=scheduler.clock)
         self.pending = PendingOffsets(self.librdkafka.position, auto_store=True)
@@ -173,9 +173,9 @@ class SimConsumer(HandingOut):
             self.judge.hand_out(record)
         return records
 
-    def _start_aside(self) -> None:
+    def _start_hold_thread(self) -> None:
         if self.can_start_threads:
-            self.scheduler.spawn("beside a hold", self.queue.serve_aside)
+            self.scheduler.spawn("beside a hold", self.queue.serve_during_hold)
 
     # --- Surroundings ------------------------------------------------------------------------------------------------
 
