@@ -141,7 +141,7 @@ def test_no_thread_outlives_its_consumer(stage: Stage) -> None:
     assert not any(thread.is_alive() for thread in left)
 
 
-def test_a_commit_that_nobody_answers_can_be_cancelled(kafka_factory: Callable[..., KafkaCluster]) -> None:
+def test_a_commit_without_an_answer_can_be_cancelled(kafka_factory: Callable[..., KafkaCluster]) -> None:
     """Without a broker: the loop goes on, the consumer's thread is free for others, and closing is bounded."""
     cluster = kafka_factory()
     group = Group(cluster.bootstrap_servers, "unanswered")

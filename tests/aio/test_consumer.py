@@ -285,7 +285,7 @@ def test_errors_are_of_both_kinds(stage: Stage) -> None:
         aio.Consumer(stage.config())
 
 
-def test_closing_is_done_once_and_ends_whoever_awaits_records(stage: Stage) -> None:
+def test_closing_is_done_once_and_ends_calls_that_await_records(stage: Stage) -> None:
     """An iteration ends, a getone() is told, and a second close() returns the same report."""
 
     async def story() -> None:

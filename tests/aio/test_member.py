@@ -247,7 +247,7 @@ def test_a_cancelled_wait_leaves_no_trace(stage: Stage) -> None:
     run(story())
 
 
-def test_a_condition_that_raises_raises_for_the_one_who_waits(stage: Stage) -> None:
+def test_a_condition_that_raises_raises_in_the_waiting_task(stage: Stage) -> None:
     """And does not disturb the member."""
 
     async def story() -> None:

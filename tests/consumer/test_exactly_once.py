@@ -138,7 +138,7 @@ def test_a_member_that_was_removed_is_refused_until_it_has_polled_and_joined_aga
     assert commit_in_transaction(world, owner.consumer.consumer_group_metadata(), 0, 7) == "accepted"
 
 
-def test_without_a_subscription_anybody_may_commit(world: World) -> None:
+def test_without_a_subscription_every_client_may_commit(world: World) -> None:
     """As with confluent-kafka: a consumer with its own assignment has no membership to be checked."""
     reader = world.reader()
     reader.consumer.assign([world.place(0, 0)])

@@ -161,7 +161,7 @@ def test_a_replaced_topic_of_other_members_rebalances_the_group() -> None:
     assert play.join_request().reason == reasons.TOPICS_CHANGED
 
 
-def test_a_wish_of_the_application_is_not_forgotten_when_the_topics_are_seen() -> None:
+def test_an_enforced_rebalance_is_not_forgotten_when_the_topics_are_seen() -> None:
     """It waits for the assigned callback, and the topics are looked at meanwhile."""
     play = ClassicPlay.new()
     play.joining()
@@ -250,7 +250,7 @@ def test_a_comparison_with_an_earlier_plan_says_nothing_of_the_next() -> None:
     assert play.member.state is S.STABLE
 
 
-def test_a_wish_of_the_application_is_not_forgotten_when_the_plan_is_compared() -> None:
+def test_an_enforced_rebalance_is_not_forgotten_when_the_plan_is_compared() -> None:
     """It waits for the assigned callback, and the plan turns out to be up to date meanwhile."""
     play = ClassicPlay.cooperative(group_instance_id="i")
     play.joining()

@@ -96,7 +96,7 @@ def test_a_member_that_waits_for_others_can_leave() -> None:
     assert leaves(play)[-1].member_id == "given"
 
 
-def test_without_an_id_there_is_nobody_to_tell() -> None:
+def test_without_an_id_no_leave_request_is_sent() -> None:
     """The coordinator has not let us in, and knows no name of ours."""
     play = ClassicPlay.new()
     play.joining()

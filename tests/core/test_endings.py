@@ -149,7 +149,7 @@ def test_each_fence_in_a_row_waits_longer(fences: int) -> None:
 
 
 @pytest.mark.parametrize("code", [25, 110])
-def test_a_fence_while_leaving_has_nobody_to_tell(code: int) -> None:
+def test_a_fence_while_leaving_needs_no_leave_request(code: int) -> None:
     """The coordinator does not know the member any more: a leave request would be refused."""
     play = Play.new().stable(0)
     play.do(Close(timeout_s=30.0))

@@ -92,7 +92,7 @@ def test_a_holder_that_is_gone_by_then_is_no_reason_to_end(policy: str) -> None:
     assert (play.heartbeat().member_id, play.heartbeat().epoch) == ("me", 0)
 
 
-def test_a_wait_for_nobody_asks_again_who_it_is() -> None:
+def test_a_wait_without_a_known_holder_asks_for_it_again() -> None:
     """The holder of the first refusal was gone when it was asked for, and another came."""
     play = contested("wait")
     play.answer(DescribeGroup, NOBODY)
@@ -136,7 +136,7 @@ def test_who_does_not_wait_gives_up_after_the_longest_session(policy: str) -> No
     assert play.member.id_conflict.give_up_at == play.now + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
 
 
-def test_a_takeover_that_takes_too_long_ends_also_if_nobody_can_be_named() -> None:
+def test_a_takeover_that_takes_too_long_ends_also_if_no_holder_can_be_named() -> None:
     """The broker does not describe the group."""
     play = contested("takeover")
     play.now += LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN

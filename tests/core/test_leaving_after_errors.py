@@ -138,7 +138,7 @@ def test_a_static_member_leaves_for_a_while() -> None:
 # --- no longer a member ----------------------------------------------------------------------------------------------
 
 
-def test_a_joiner_that_is_refused_for_good_has_nobody_to_tell() -> None:
+def test_a_joiner_that_is_refused_for_good_sends_no_leave_request() -> None:
     """The coordinator never let it in."""
     play = Play.new().joining()
     play.answer(Heartbeat, Refused(Code.INVALID_REGULAR_EXPRESSION))
@@ -261,7 +261,7 @@ def test_a_wrong_password_elsewhere_does_not_end_a_close_that_the_coordinator_he
     assert play.member.closed.clean
 
 
-def test_a_join_that_could_not_be_sent_leaves_nobody_behind() -> None:
+def test_a_join_that_could_not_be_sent_leaves_no_member_behind() -> None:
     """The connection to the coordinator was refused, so the coordinator has not heard of the member."""
     play = Play.new().joining()
     play.fail(Heartbeat, FailureKind.AUTHENTICATION)
@@ -289,7 +289,7 @@ def test_a_refused_connection_says_nothing_about_requests_of_an_earlier_membersh
     assert (play.member.state, play.member.enrolled) == (S.FATAL, False)
 
 
-def test_a_joiner_whose_broker_is_too_old_has_nobody_to_tell() -> None:
+def test_a_joiner_whose_broker_is_too_old_sends_no_leave_request() -> None:
     """Its join was not even sent."""
     play = Play.new(group_protocol="consumer").joining()
     play.fail(Heartbeat, FailureKind.UNSUPPORTED)
@@ -391,7 +391,7 @@ def test_a_joiner_that_was_given_an_id_gives_it_back() -> None:
     assert [leave.member_id for leave in leave_requests(play)] == ["given"]
 
 
-def test_a_joiner_without_an_id_has_nobody_to_tell_that_it_goes() -> None:
+def test_a_joiner_without_an_id_sends_no_leave_request() -> None:
     """The coordinator refused it before it gave one out."""
     play = ClassicPlay.new(group_instance_id="i")
     play.joining()

@@ -144,7 +144,7 @@ def test_no_heartbeat_goes_out_beside_a_join_while_the_coordinator_is_not_known(
     assert len(beats(kept)) == before + 1
 
 
-def test_a_group_that_was_calm_a_moment_ago_has_passed_over_nobody() -> None:
+def test_a_group_that_was_calm_a_moment_ago_has_passed_over_no_member() -> None:
     """Each confirmed heartbeat counts, not only the last plan: a member that was stable for long would lose everything."""
     play = ClassicPlay.cooperative(group_instance_id="i").stable(0, 1, epoch=5)
     play.stays(2 * play.member.poll_interval_s)

@@ -182,7 +182,7 @@ def test_being_superseded_is_fatal_and_names_the_successor() -> None:
 
 
 @pytest.mark.parametrize("failure", list(FailureKind))
-def test_being_superseded_is_fatal_even_if_nobody_tells_by_whom(failure: FailureKind) -> None:
+def test_being_superseded_is_fatal_even_if_the_new_holder_is_not_known(failure: FailureKind) -> None:
     """Within a request timeout, at the latest."""
     play = Play.new(group_instance_id="i").stable(0)
     play.advance(INTERVAL_S)

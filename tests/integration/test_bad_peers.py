@@ -75,7 +75,7 @@ def is_calm(peer: MemberByHand, members: Sequence[WatchedMember]) -> bool:
     return True
 
 
-def test_a_leader_that_writes_what_nobody_knows(group: Group) -> None:
+def test_a_leader_that_writes_an_unknown_version(group: Group) -> None:
     """All members take what they asked for; for the rest, two static members kept the group rebalancing, in turns."""
     with by_hand(OddLeader, group) as leader:
         leader.join()
@@ -89,7 +89,7 @@ def test_a_leader_that_writes_what_nobody_knows(group: Group) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_member_that_writes_what_nobody_knows(group: Group, strategy: str) -> None:
+def test_a_member_that_writes_an_unknown_version(group: Group, strategy: str) -> None:
     """Our leader reads what it can, and gives it its half."""
     member = group.join(**classic(strategy))
     wait_shared(group, [member])
@@ -99,7 +99,7 @@ def test_a_member_that_writes_what_nobody_knows(group: Group, strategy: str) -> 
         assert (len(peer.owned), len(member.assignment())) == (3, 3)
 
 
-def test_a_leader_that_nobody_understands(group: Group) -> None:
+def test_a_leader_that_writes_what_cannot_be_read(group: Group) -> None:
     """A member that cannot read its share has none and names the leader; when another member leads, all is well again."""
     with by_hand(Scribbler, group) as leader:
         leader.join()

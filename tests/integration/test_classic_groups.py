@@ -117,7 +117,7 @@ def test_a_leader_whose_assignor_fails_does_not_hold_up_the_others(group: Group)
     wait_shared(group, [follower])
 
 
-def test_an_assignor_that_nobody_knows_is_refused_at_once(group: Group) -> None:
+def test_an_unknown_assignor_is_refused_at_once(group: Group) -> None:
     """Before anything is joined, with those that there are."""
     with pytest.raises(ConfigError, match="cooperative-sticky"):
         group.member(**classic("rnage"))

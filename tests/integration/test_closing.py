@@ -293,7 +293,7 @@ def test_a_new_subscription_while_leaving(group: Group) -> None:
     assert [call.kind for call in member.calls] == ["assigned", "revoked", "assigned"]
 
 
-def test_a_storm_of_wishes(group: Group) -> None:
+def test_a_storm_of_calls(group: Group) -> None:
     """However often an application changes its mind, the last word counts."""
     member = group.member()
     for number in range(60):

@@ -43,7 +43,7 @@ def test_a_condition_that_is_none(group: Group) -> None:
         group.member().wait_until(condition)
 
 
-def test_closing_from_another_thread_wakes_who_waits(group: Group) -> None:
+def test_closing_from_another_thread_wakes_waiting_threads(group: Group) -> None:
     """A wait that can no longer come true ends with an error, not with the timeout."""
     member = group.join()
     member.wait_stable()

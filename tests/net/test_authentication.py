@@ -439,7 +439,7 @@ def test_another_user_gets_another_connection() -> None:
             assert broker.connections == 2
 
 
-def test_a_session_that_nobody_can_renew_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_cannot_be_renewed_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system has no thread to spare: the request that waited hears of it, and the connection is given up."""
 
     def refuse(_: threading.Thread) -> None:
@@ -459,7 +459,7 @@ def test_a_session_that_nobody_can_renew_is_closed(monkeypatch: pytest.MonkeyPat
             assert broker.client_gone.wait(LIMIT_S)
 
 
-def test_new_credentials_change_nothing_for_who_cannot_be_reached() -> None:
+def test_new_credentials_change_nothing_for_a_broker_that_cannot_be_reached() -> None:
     """Only a refusal of the old ones is a reason to try at once again, and only if a request waits for it."""
 
     def be_strange(peer: Peer) -> None:

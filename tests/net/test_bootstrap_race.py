@@ -50,7 +50,7 @@ def strange(peer: Peer) -> None:
     peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
-def test_dead_entries_hold_nobody_up() -> None:
+def test_dead_entries_delay_no_request() -> None:
     """One refuses, one drops packets, one accepts and hangs: the fourth is connected to long before any time is up."""
     with ScriptedBroker(hang) as hanging, black_hole() as hole, ScriptedBroker(stay) as broker:
         nodes = [refusing(), hole, hanging.node, broker.node]

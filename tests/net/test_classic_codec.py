@@ -322,7 +322,7 @@ def test_topics_that_are_asked_for_may_be_kafkas_own() -> None:
     assert response == events.TopicsDescribed(layouts, denied=frozenset({"hidden"}))
 
 
-def test_a_replica_on_a_broker_without_a_rack_is_near_nobody() -> None:
+def test_a_replica_on_a_broker_without_a_rack_is_near_no_member() -> None:
     """Brokers get their racks one by one."""
     response = decoded(events.DescribeTopics(topics=None), 4, described(racks={1: "east", 2: None}))
     assert isinstance(response, events.TopicsDescribed)

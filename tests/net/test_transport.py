@@ -231,7 +231,7 @@ def test_closing_closes_the_connections() -> None:
             transport.wait(0)
 
 
-def test_what_is_opened_after_the_close_is_closed_by_who_opened_it() -> None:
+def test_what_is_opened_after_the_close_is_closed_by_the_thread_that_opened_it() -> None:
     """A connecting thread that comes too late hangs up, and no descriptor is left."""
     gate = threading.Event()
 

@@ -147,7 +147,7 @@ def test_a_late_refusal_because_of_our_own_lost_join_is_not_the_end() -> None:
     assert play.member.state is S.RECONCILING
 
 
-def test_a_topic_that_nobody_can_name_is_asked_for_ever_less_often() -> None:
+def test_a_topic_without_a_known_name_is_asked_for_ever_less_often() -> None:
     """A deleted topic may stay in a target for a while: each answer without its name doubles the pause."""
     play = Play.new().joining()
     play.answer(Heartbeat, accepted(2, orders(0)))

@@ -68,7 +68,7 @@ def test_without_a_coordinator_nothing_is_sent() -> None:
     assert outcome.kind is FailureKind.UNREACHABLE
 
 
-def test_a_refusal_on_the_membership_thread_reaches_who_asked() -> None:
+def test_a_refusal_on_the_membership_thread_reaches_the_caller() -> None:
     """It is an outcome like any other, and the thread goes on."""
 
     def refuse(_: Member) -> Request:
