@@ -62,6 +62,10 @@ class Silence:
     def lasted_s(self) -> float:
         return self.after.at - self.before.at + self.slept_s
 
+    def includes_sleep(self, step: TraceEntry) -> bool:
+        """Did the jump of the clock before that step come in this time, and is it long enough for a sleep of the machine?"""
+        return self.slept_s > 0 and step.jumped_s > _SLEEP_S and self.before.at < step.at <= self.after.at
+
     @property
     def cpu_shares(self) -> tuple[float, float]:
         """The least and the most that it used of one processor while it was late: it may have used the rest before it was late."""
