@@ -124,6 +124,7 @@ class MemberRun:
             calls=self.calls,
             patience_s=self.poll_interval_s,
             interval_s=self.interval_s,
+            session_s=self.start.config.session_timeout_ms / 1000 if self.is_classic else None,
             is_classic=self.is_classic,
             told=BrokerLogLines(self._removal_lines, self.skew_s + self.start.request_timeout_s),
         )

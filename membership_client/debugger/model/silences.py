@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from membership_client.core.error_codes import COORDINATOR_AWAY
+from membership_client.core.error_codes import COORDINATOR_AWAY, Code
 from membership_client.core.events import (
     Answered,
     ClassicHeartbeat,
@@ -39,6 +39,7 @@ _LATE_S = 1.0
 """A member on a busy machine is late by less than this."""
 _SLEEP_S = 5.0
 """A clock is usually set by less than this."""
+_FENCES = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_MEMBER_EPOCH, Code.ILLEGAL_GENERATION})
 _NO_HEARTBEAT_DURING = frozenset({"lookup", "dialogue"})
 """No heartbeat is due while one of these requests is under way. Requests about topics delay no heartbeat."""
 
@@ -121,6 +122,8 @@ class _Schedule:
         event, (under_way, _) = step.event, self._flights.get("dialogue", (None, 0.0))
         if not isinstance(event, Answered) or event.request_id != under_way:
             return False
+        if isinstance(event.response, Refused):
+            return event.response.code in _FENCES
         return isinstance(event.response, HeartbeatAccepted | HeartbeatConfirmed)
 
     def next_heartbeat(self, step: TraceEntry) -> float:
