@@ -30,6 +30,12 @@ from membership_client_spark.pipeline.interface import (
     Resumable,
     SlotView,
 )
+from membership_client_spark.pipeline.listener import (
+    EpochCommitted,
+    EpochsListener,
+    PipelineEnded,
+    PipelineStarted,
+)
 from membership_client_spark.pipeline.manifest import ManifestError
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.postgres.sink import PostgresSink
@@ -44,9 +50,11 @@ __all__ = [
     "AuditSummary",
     "AuditTargetError",
     "DeltaSink",
+    "EpochCommitted",
     "EpochReport",
     "EpochTakenError",
     "Epochs",
+    "EpochsListener",
     "EpochsProgress",
     "ForeignSinkError",
     "IcebergSink",
@@ -58,7 +66,9 @@ __all__ = [
     "OffsetRange",
     "OffsetsGoneError",
     "ParquetSink",
+    "PipelineEnded",
     "PipelineRun",
+    "PipelineStarted",
     "PostgresSink",
     "Published",
     "Resumable",
