@@ -22,7 +22,7 @@ from membership_client.runtime.rebalance_tracker import (
 from membership_client.types import Cause, CauseKind, TopicPartition
 
 _MOST_CALLBACKS = 100
-"""Of one rebalance, the newest: in a group that never comes to rest, a rebalance has no end."""
+"""How many callbacks of one rebalance are kept, the newest: in a group that never comes to rest, a rebalance has no end."""
 _LONG_S = 5.0
 """A member on a busy machine is late by less than this."""
 _SOON_S = 20.0
@@ -93,7 +93,7 @@ def _callback(fact: CallbackEnded, call: RunningCall, member: Member) -> Rebalan
 
 
 def _type_and_place(error: Raised) -> str:
-    """Without its message, which may quote a record."""
+    """The exception without its message, which may quote a record."""
     return f"{error.kind} at {error.places[0]}" if error.places else error.kind
 
 
@@ -137,5 +137,5 @@ def trigger_of(cause: Cause) -> RebalanceTrigger:
     _, is_classic, wish = cause.detail.partition("rebalance: ")
     if cause.kind is not CauseKind.GROUP_CHANGED or not is_classic or wish in _OF_OTHERS:
         return _TRIGGERS.get(cause.kind, RebalanceTrigger.APPLICATION)
-    # What is left is the reason that the application gave to enforce_rebalance().
+    # Any other detail is the reason that the application gave to enforce_rebalance().
     return RebalanceTrigger.MEMBER if wish in _SEEN_BY_MEMBER else RebalanceTrigger.APPLICATION

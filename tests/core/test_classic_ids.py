@@ -65,7 +65,7 @@ def test_a_member_that_waits_for_room_under_its_id_leaves_with_it() -> None:
 
 
 def test_a_broker_may_let_a_member_in_at_its_first_join() -> None:
-    """Such a broker gives the id with the answer; heartbeats and the farewell are sent under it."""
+    """Such a broker gives the id with the answer; heartbeats and the leave request are sent under it."""
     play = ClassicPlay.new()
     play.joining()
     play.answer(JoinGroup, admitted(member_id="from-join"))

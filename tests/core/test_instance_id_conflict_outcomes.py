@@ -119,7 +119,7 @@ def test_who_was_dropped_and_finds_its_id_taken_has_lost_it(policy: str) -> None
 
 
 def test_a_takeover_that_takes_too_long_ends_and_names_the_holder_of_now() -> None:
-    """Somebody else takes the id again and again."""
+    """Another process takes the id again and again."""
     play = contested("takeover")
     play.now += LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
     play.answer(DescribeGroup, GROUP)
@@ -144,7 +144,7 @@ def test_a_takeover_that_takes_too_long_ends_also_if_nobody_can_be_named() -> No
     assert play.member.state is S.FATAL
 
 
-def test_a_superseded_member_says_no_farewell_for_its_successor() -> None:
+def test_a_superseded_member_sends_no_leave_request_for_its_successor() -> None:
     """The instance id is another's by now: a leave in its name would throw that one out."""
     play = Play.new(group_instance_id="i").stable(0)
     play.advance(INTERVAL_S)

@@ -1,4 +1,4 @@
-"""A conflict about an instance id that goes into another round: asked again, refused again, or nobody there any more."""
+"""A conflict about an instance id that goes into another round: asked again, refused again, or without a holder by then."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_wait_is_not_over_before_the_coordinator_refuses_once_more() -> None:
 
 @pytest.mark.parametrize("policy", ["takeover", "wait"])
 def test_a_member_that_was_dropped_gets_its_free_id_back(policy: str) -> None:
-    """Nobody has the id when it is asked for: the member lost it to nobody, and joins again."""
+    """No member has the id when the coordinator is asked: the member did not lose it to another one, and joins again."""
     play = Play.new(group_instance_id="i", group_instance_id_conflict=policy).stable(0)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(25))

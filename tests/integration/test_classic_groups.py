@@ -45,7 +45,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_three_come_and_go(group: Group, strategy: str) -> None:
-    """Whoever is there owns everything, evenly, and never two the same; the snapshot says which protocol it is."""
+    """The members own all partitions, evenly, and each has one owner; the snapshot says which protocol it is."""
     members = [group.join(**classic(strategy))]
     wait_shared(group, members)
     assert members[0].snapshot.protocol is GroupProtocol.CLASSIC
@@ -223,7 +223,7 @@ def test_a_static_member_that_was_killed_is_replaced_at_once(
 
 
 def test_the_newcomer_wins(group: Group) -> None:
-    """Whoever held the instance id loses its partitions and ends, and learns who has it."""
+    """The former holder of the instance id loses its partitions and ends, and its error names the new holder."""
     old = group.join("one", **CLASSIC)
     wait_shared(group, [old])
     newcomer = group.join("one", **CLASSIC)
@@ -257,7 +257,7 @@ def test_a_static_member_that_leaves_for_good(kafka: KafkaCluster, group: Group)
 
 
 def test_commits_carry_the_generation(group: Group) -> None:
-    """They are taken from an owner, also in its revoked callback, and found by whoever comes next."""
+    """They are taken from an owner, also in its revoked callback, and found by the next owner."""
     partition = TopicPartition(group.topic, 0)
 
     def commit(call: Call) -> None:

@@ -21,7 +21,7 @@ def test_a_wait_that_is_over_says_why(group: Group) -> None:
     """The error of a timeout carries what the member is doing instead."""
     member = group.join()
     member.wait_stable()
-    with pytest.raises(WaitTimeoutError, match=r"Not STALE within 0\.05 s: stable at epoch \d"):
+    with pytest.raises(WaitTimeoutError, match=r"The member was not STALE within 0\.05 s: stable at epoch \d"):
         member.wait_until(MemberState.STALE, 0.05)
 
 

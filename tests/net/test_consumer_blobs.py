@@ -133,7 +133,7 @@ def test_only_so_many_different_subscriptions_are_remembered(others: int, is_sha
 
 
 def test_unknown_topics_and_absurd_partitions() -> None:
-    """An assignment may name topics that nobody knows; a negative number is no partition."""
+    """An assignment may name unknown topics; a negative number is no partition."""
     data = struct.pack(">hih7siiii", 1, 1, 7, b"nowhere", 2, 3, -3, -1)
     assert decode_assignment(data) == {TopicPartition("nowhere", 3)}
 

@@ -150,7 +150,7 @@ def test_a_deleted_topic_is_taken_away_and_a_new_one_has_another_id() -> None:
 
 
 def test_a_joiner_inside_the_interval_gets_nothing_at_the_last_target_epoch() -> None:
-    """And the computation waits for a heartbeat after the interval, whoever sends it."""
+    """And the computation waits for a heartbeat of any member after the interval."""
     talk = Talk(CoordinatorSettings(assignment_interval_s=1.0))
     talk.join("a")
     talk.now = 0.5
@@ -242,7 +242,7 @@ def test_a_pattern_is_evaluated_in_the_background() -> None:
 
 
 def test_a_second_pattern_waits_for_the_next_evaluation() -> None:
-    """Patterns are evaluated together, at most every ten seconds, and only when somebody sends a heartbeat."""
+    """Patterns are evaluated together, at most every ten seconds, and only when a member sends a heartbeat."""
     talk = Talk()
     talk.join("a", regex="or.*")
     talk.now = 0.1
@@ -296,7 +296,7 @@ def test_a_move_gives_everybody_their_full_time_again() -> None:
 
 
 def test_a_static_member_returns_to_its_place() -> None:
-    """Any member id will do: same partitions, same epoch, and nobody else notices."""
+    """Any member id will do: same partitions, same epoch, and no other member notices."""
     talk = Talk()
     talk.join("a1", instance="i")
     talk.join("b")
@@ -374,7 +374,7 @@ def test_a_leave_with_a_reason_is_taken_and_logged() -> None:
 
 
 def test_a_description_names_everybody() -> None:
-    """Those who left temporarily too; a group nobody ever joined is not found."""
+    """Members that left temporarily, too; a group that no member ever joined is not found."""
     talk = Talk()
     assert code(talk.ask(DescribeGroup(group_id="g"))) == Code.GROUP_ID_NOT_FOUND
     talk.join("a", instance="i")

@@ -69,7 +69,7 @@ def test_a_partition_that_is_wanted_no_more_is_ours_until_its_callback_returned(
 
 
 def test_a_keepalive_on_the_way_out_does_not_disclaim_either() -> None:
-    """Who leaves while an assigned callback runs gives its partitions back, after it, and not before."""
+    """A member that leaves during an assigned callback gives the callback's partitions back after it, and not before."""
     play = Play.new().stable(0).told(orders(0, 5))
     play.do(Unsubscribe())
     play.advance(INTERVAL_S)

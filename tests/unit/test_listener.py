@@ -124,7 +124,7 @@ def test_a_listener_may_have_other_methods() -> None:
 
 
 def test_the_base_class_does_nothing_and_is_complete() -> None:
-    """Whoever overrides one method gets harmless others: above all, lost is not revoked."""
+    """The methods that a listener does not override do nothing: above all, the lost one does not call the revoked one."""
     assert set(callbacks_of(RebalanceListener())) == set(CallbackKind)
     for callback in callbacks_of(RebalanceListener()).values():
         callback(PARTITIONS, CallbackContext.of(call(1)))

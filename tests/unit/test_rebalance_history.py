@@ -29,7 +29,7 @@ from membership_client.core.events import (
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.rebalance_report import RebalanceReport, RebalanceTrigger
-from membership_client.runtime.explanation import Moment, explanation
+from membership_client.runtime.explanation import Circumstances, explanation
 from membership_client.runtime.rebalance_history import RebalanceHistory, trigger_of
 from membership_client.types import Cause, CauseKind, LeaveMode, MemberState, TopicPartition
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
@@ -55,7 +55,7 @@ class RememberedPlay(Play):
         return self.history.last
 
     def explained(self, *, busy: str = "", waits_for_poll: bool = False, began_at: float | None = None) -> str:
-        moment = Moment(
+        circumstances = Circumstances(
             now=self.now,
             state_since=self.history.state_since,
             last=self.history.last,
@@ -65,7 +65,7 @@ class RememberedPlay(Play):
             callback_began_at=began_at,
             busy=busy,
         )
-        return explanation(self.member, moment)
+        return explanation(self.member, circumstances)
 
 
 def remembered(**overrides: object) -> RememberedPlay:
@@ -227,8 +227,10 @@ def test_a_new_member_says_to_subscribe() -> None:
 
 def test_a_subscription_that_the_membership_thread_has_not_taken_in_counts() -> None:
     """Right after subscribe() the text said to call it."""
-    moment = Moment(now=0.0, state_since=None, last=None, last_ended_at=None, polled_at=None, is_subscribed=True)
-    text = explanation(remembered().member, moment)
+    circumstances = Circumstances(
+        now=0.0, state_since=None, last=None, last_ended_at=None, polled_at=None, is_subscribed=True
+    )
+    text = explanation(remembered().member, circumstances)
     assert text.startswith(f"{NAME} is about to join, and owns nothing.\nIt waits for its membership thread")
     assert "Do: nothing, all is well." in text
 
@@ -265,7 +267,9 @@ def test_a_callback_that_returned_without_an_error_is_not_blamed() -> None:
     call = play.member.call
     assert call is not None
     member = returned(play.member, CallbackReturned(call.call_id), play.now)[0]
-    text = explanation(member, Moment(now=play.now, state_since=None, last=None, last_ended_at=None, polled_at=None))
+    text = explanation(
+        member, Circumstances(now=play.now, state_since=None, last=None, last_ended_at=None, polled_at=None)
+    )
     assert "reconciling at epoch 2, and owns orders[0]." in text
     assert "It waits for its membership thread, which takes the next step within milliseconds." in text
     assert "raised" not in text

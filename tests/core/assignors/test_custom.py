@@ -29,7 +29,7 @@ FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 def all_to_one(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Assignment:
-    """As somebody might write it: one member works, the others stand by."""
+    """An assignor of an application: one member works, the others stand by."""
     worker = min(subscriptions, key=lambda member: member.rank)
     return {worker.member_id: [TopicPartition(t, n) for t in worker.topics & topics.keys() for n in range(2)]}
 
