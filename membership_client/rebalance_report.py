@@ -30,7 +30,7 @@ class RebalanceTrigger(enum.Enum):
     """Another member, or a change of a topic. The protocols do not say which of them."""
 
     MEMBER = "this member"
-    """An error ended the member, or the member, as leader of a classic group, saw that topics had changed."""
+    """An error ended the member, its process had stood still, or, as leader of a classic group, it saw that topics had changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +85,18 @@ class RebalanceReport:
     """Partitions that it owned before and does not own afterwards: revoked or lost. Those that came back are in `callbacks` only."""
     callbacks: tuple[RebalanceCallback, ...] = field(default=())
     """The newest hundred, in the order in which they ended."""
+    stood_still_s: float = 0.0
+    """For how long the member did nothing just before it was fenced or its poll interval was over, if more than 5 s: its process
+    was stopped, its machine slept or was overloaded, or another thread held the interpreter."""
 
     def __str__(self) -> str:
         told = ", ".join(_told([call for call in self.callbacks if call.is_notable]))
         callbacks = f"; {told}" if told else ""
         why = f"{self.cause}; triggered by {self.triggered_by.value}"
-        return f"{self._outcome()} ({why}), {self._moves()}, in {self.seconds:.1f} s{callbacks}"
+        return f"{self._outcome()} ({why}), {self._moves()}, in {self.seconds:.1f} s{callbacks}{self._standstill()}"
+
+    def _standstill(self) -> str:
+        return f"; just before, this process did nothing for {self.stood_still_s:.1f} s" if self.stood_still_s else ""
 
     def _outcome(self) -> str:
         if self.state is MemberState.STABLE:
