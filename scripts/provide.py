@@ -53,6 +53,17 @@ ICEBERG_PYSPARK = "4.1.4"
 ICEBERG = f"""\
     <dependency org="org.apache.iceberg" name="iceberg-spark-runtime-4.1_2.13" rev="{ICEBERG_VERSION}" transitive="false"/>"""
 
+# Hadoop's MiniYARNCluster, and what that needs beside pip's pyspark.
+YARN_VERSION = "3.5.0"
+YARN = f"""\
+    <dependency org="org.apache.hadoop" name="hadoop-client-minicluster" rev="{YARN_VERSION}" transitive="false"/>
+    <dependency org="org.junit.jupiter" name="junit-jupiter-api" rev="5.11.4" transitive="false"/>
+    <dependency org="org.junit.platform" name="junit-platform-commons" rev="1.11.4" transitive="false"/>
+    <dependency org="org.opentest4j" name="opentest4j" rev="1.3.0" transitive="false"/>
+    <dependency org="org.bouncycastle" name="bcpkix-jdk18on" rev="1.78.1" transitive="false"/>
+    <dependency org="org.bouncycastle" name="bcprov-jdk18on" rev="1.78.1" transitive="false"/>
+    <dependency org="org.bouncycastle" name="bcutil-jdk18on" rev="1.78.1" transitive="false"/>"""
+
 # PostgreSQL's JDBC driver.
 POSTGRES_JDBC_VERSION = "42.7.14"
 POSTGRES_JDBC = f"""\
@@ -217,6 +228,12 @@ def postgres() -> None:
     jars(Bundle(what, cache_directory() / name, f"{name}.sha256", POSTGRES_JDBC))
 
 
+def yarn() -> None:
+    """A YARN in one JVM."""
+    name = f"yarn-{YARN_VERSION}"
+    jars(Bundle(f"YARN {YARN_VERSION} (65 MB)", cache_directory() / name, f"{name}.sha256", YARN))
+
+
 def connector() -> None:
     """Spark's own Kafka source, which pip's pyspark lacks."""
     name = f"spark-sql-kafka-{CONNECTOR_VERSION}"
@@ -247,6 +264,7 @@ THINGS: dict[str, Callable[[], None]] = {
     "iceberg": iceberg,
     "postgres": postgres,
     "connector": connector,
+    "yarn": yarn,
 }
 
 

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _DEMO = """\
-Starts real Kafka and a small Spark cluster (two executors) on this machine. A pipeline reads a topic of orders epoch by
+Starts a broker and a small Spark cluster (two executors) on this machine. A pipeline reads a topic of orders epoch by
 epoch and writes Parquet: the orders, and the revenue per customer. In the middle of an epoch one executor is killed with
 SIGKILL. The summary shows what was produced, what is in the files, and whether the group was rebalanced. The exit code
 is 0 if every order is there once and there was no rebalance, 1 if not, 2 if the demonstration cannot run.
 """
 
 _DEMO_NEEDS = """\
-Needs Linux, Java 17 or newer, and Kafka's jars in the cache: scripts/test brings both. Takes a minute or two.
+Needs Linux and Java 17 or newer. Takes a minute or two. Real Kafka is started where its jars are in the cache, as they are after
+scripts/test in a checkout; an embedded broker is started elsewhere.
 
 example:
   membership-client-spark demo --records 20000 --keep /tmp/shop    and look at the Parquet files afterwards

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.spark.clusters.connect_server import ConnectServer
     from tests.spark.clusters.standalone import StandaloneCluster
 
-_EVERYWHERE = quick_properties(PYTHON_PATH) | {"spark.app.name": "tests"}
+EVERYWHERE = quick_properties(PYTHON_PATH) | {"spark.app.name": "tests"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class SessionSettings:
 
 def local(properties: Mapping[str, str] | None = None) -> SessionSettings:
     """Two slots in the driver's JVM; a task may be tried four times, which plain `local[2]` would not allow."""
-    return SessionSettings("local[2,4]", _EVERYWHERE | dict(properties or {}))
+    return SessionSettings("local[2,4]", EVERYWHERE | dict(properties or {}))
 
 
 def local_cluster(properties: Mapping[str, str] | None = None, *, cores: int = 1) -> SessionSettings:
     """Two executors in processes of their own, with `cores` cores each; the driver's JVM is their Master and Worker."""
     own = {"spark.executor.cores": str(cores), **(properties or {})}
-    return SessionSettings(f"local-cluster[2,{cores},1024]", _EVERYWHERE | ALL_EXECUTORS | own)
+    return SessionSettings(f"local-cluster[2,{cores},1024]", EVERYWHERE | ALL_EXECUTORS | own)
 
 
 def standalone(cluster: StandaloneCluster, properties: Mapping[str, str] | None = None) -> SessionSettings:
@@ -43,7 +43,7 @@ def standalone(cluster: StandaloneCluster, properties: Mapping[str, str] | None 
         "spark.executor.cores": str(cluster.cores),
         "spark.executor.memory": cluster.memory,
     }
-    return SessionSettings(cluster.url, _EVERYWHERE | ALL_EXECUTORS | whole | dict(properties or {}))
+    return SessionSettings(cluster.url, EVERYWHERE | ALL_EXECUTORS | whole | dict(properties or {}))
 
 
 def connected(server: ConnectServer) -> SessionSettings:

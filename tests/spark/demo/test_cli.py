@@ -10,6 +10,7 @@ import pytest
 
 from membership_client.demo.kit import CANNOT_RUN
 from membership_client_spark.cli import main
+from membership_client_spark.demo import orders
 
 
 def test_help_tells_what_the_demonstration_shows(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,13 +56,23 @@ def test_a_picture_that_cannot_be_written_is_refused_before_anything_starts(
     assert "there is no such directory" in capsys.readouterr().err
 
 
-def test_without_a_broker_it_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An empty cache has no jars."""
-    monkeypatch.setenv("MEMBERSHIP_CLIENT_CACHE", str(tmp_path))
+def test_without_java_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is started."""
+    monkeypatch.setattr(orders, "find_java", lambda: None)
     assert main(["demo"]) == CANNOT_RUN
-    assert "scripts/provide.py kafka-4" in capsys.readouterr().err
+    assert "Spark needs Java 17 or newer, and none was found. Install one" in capsys.readouterr().err
+
+
+def test_without_the_jars_of_kafka_the_broker_is_an_embedded_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As after `pip install`: the demonstration said to run a script that only a checkout has."""
+    monkeypatch.setenv("MEMBERSHIP_CLIENT_CACHE", str(tmp_path))
+    monkeypatch.setattr(orders, "find_java", lambda: Path("java"))
+    with orders.embedded_broker() as broker:
+        assert broker.title.startswith("EmbeddedKafka")
+        orders.create_topic(broker.bootstrap_servers)
+        assert orders.produce(broker.bootstrap_servers, 100) == sum(map(orders.cents_of, range(100)))
 
 
 @pytest.mark.parametrize("package", ["pyarrow", "pyspark"])

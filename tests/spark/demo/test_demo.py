@@ -54,8 +54,9 @@ def test_an_interrupt_leaves_nothing_behind(moment: str, tmp_path: Path, monkeyp
 
 
 def test_everything_dies_with_a_demonstration_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broker, driver and executors notice it and end by themselves."""
+    """Broker, driver and executors notice it and end by themselves. The broker is an embedded one, since there are no jars."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("MEMBERSHIP_CLIENT_CACHE", str(tmp_path / "empty"))
     launch = SparkLaunch(("--records", "2000"))
     with launch.start() as demo:
         await_line(demo, "executor 0 started")

@@ -44,6 +44,11 @@ class OtherPyspark:
         )
 
 
+def say(line: str) -> None:
+    """For programs of this directory that people run."""
+    print(line, flush=True)  # noqa: T201 - a command
+
+
 DELTA = OtherPyspark("4.2.0", ("delta-4.4.0",))
 """The newest Delta Lake, and the newest pyspark that it is published for."""
 

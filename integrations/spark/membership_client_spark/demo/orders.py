@@ -1,7 +1,6 @@
 """The orders of the demonstration, and its broker. An order's values follow from its number, so the expected sums are known.
 
-The broker is real Kafka: an embedded one would need neither Java nor jars, but Spark needs Java anyway, and the real one
-shows more.
+The broker is real Kafka where its jars are in the cache, as they are after scripts/test, and else an embedded one, which needs nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from typing import Final
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+
+from membership_client.testing import cached_kafka_jars, find_java
 
 TOPIC: Final = "orders"
 PARTITIONS: Final = 6
@@ -67,7 +68,7 @@ def produce(bootstrap_servers: str, records: int) -> int:
     return sum(map(cents_of, range(records)))
 
 
-# --- the broker: real Kafka, in a process of its own that ends with the demonstration --------------------------------
+# --- the broker, in a process of its own that ends with the demonstration ---------------------------------------------
 
 _HEARTBEAT = "group.consumer.heartbeat.interval.ms=1000"
 """Kafka's default is 5 s; with it, joining slots would be slow to watch."""
@@ -81,19 +82,24 @@ class BrokerError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedBroker:
-    """A broker that serves. `java` is the Java that it runs on; Spark uses the same."""
+    """A broker that serves. `java` is for Spark."""
 
     bootstrap_servers: str
     java: Path
-    version: str
+    title: str
 
 
 @contextlib.contextmanager
 def embedded_broker() -> Iterator[EmbeddedBroker]:
-    """A broker that serves within the block. BrokerError if Java or Kafka's jars are not on this machine."""
+    """A broker that serves within the block. BrokerError if Java, which Spark needs, is not on this machine."""
+    java = find_java()
+    if java is None:
+        raise BrokerError(
+            "Spark needs Java 17 or newer, and none was found. Install one, or set JAVA_HOME, and run this again."
+        )
     process = subprocess.Popen(
         # -P keeps the current directory, whose file names are the user's, off the new process's import path.
-        [sys.executable, "-P", "-m", "membership_client.testing", "--broker", "kafka", _HEARTBEAT],
+        [sys.executable, "-P", "-m", "membership_client.testing", "--broker", broker_kind(), _HEARTBEAT],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -102,18 +108,24 @@ def embedded_broker() -> Iterator[EmbeddedBroker]:
         start_new_session=True,
     )
     try:
-        yield _await_answer(process)
+        yield _await_answer(process, java)
     finally:
         _end(process)
 
 
-def _await_answer(process: subprocess.Popen[str]) -> EmbeddedBroker:
+def broker_kind() -> str:
+    """`kafka` for real Kafka, `embedded` where its jars are missing."""
+    return "kafka" if cached_kafka_jars() else "embedded"
+
+
+def _await_answer(process: subprocess.Popen[str], java: Path) -> EmbeddedBroker:
     assert process.stdout is not None
     assert process.stderr is not None
     if not (line := process.stdout.readline()):
         raise BrokerError(f"The broker did not start. {process.stderr.read().strip()}")
     answer = json.loads(line)
-    return EmbeddedBroker(answer["bootstrap_servers"], Path(answer["java"]), answer["version"])
+    title = f"Kafka {answer['version']}" if "version" in answer else "EmbeddedKafka, which behaves as Kafka 4.3 does,"
+    return EmbeddedBroker(answer["bootstrap_servers"], java, title)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

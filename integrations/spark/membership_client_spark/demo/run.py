@@ -43,6 +43,7 @@ from membership_client_spark.demo.orders import (
     BrokerError,
     EmbeddedBroker,
     OrdersError,
+    broker_kind,
     create_topic,
     embedded_broker,
     produce,
@@ -50,6 +51,11 @@ from membership_client_spark.demo.orders import (
 from membership_client_spark.demo.processes import Executor
 from membership_client_spark.demo.screen import Screen, save_screen
 from membership_client_spark.demo.summary import PipelineSummary, summarize
+
+_BROKERS = {
+    "kafka": "starting real Kafka on this machine, which takes a few seconds",
+    "embedded": "starting an embedded broker, because the jars of real Kafka are not on this machine",
+}
 
 _EPOCHS = 8
 _KILL_IN = 4
@@ -93,7 +99,7 @@ def _run(options: SparkDemoOptions) -> int:
     screen = Screen(time.monotonic())
     recording = PipelineRecording(screen.show_event)
     with _directory(options.keep) as directory:
-        recording.remark("starting real Kafka on this machine, which takes a few seconds")
+        recording.remark(_BROKERS[broker_kind()])
         with embedded_broker() as broker:
             _run_pipeline(broker, directory, options.records, recording)
         summary = summarize(recording.events)
@@ -115,7 +121,7 @@ def _check(options: SparkDemoOptions) -> None:
 
 
 def _run_pipeline(broker: EmbeddedBroker, directory: Path, records: int, recording: PipelineRecording) -> None:
-    recording.remark(f"Kafka {broker.version} serves; producing orders to a topic with {PARTITIONS} partitions")
+    recording.remark(f"{broker.title} serves; producing orders to a topic with {PARTITIONS} partitions")
     create_topic(broker.bootstrap_servers)
     cents = produce(broker.bootstrap_servers, records)
     recording.add(Produced(at=time.monotonic(), records=records, cents=cents))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from membership_client.testing.jars import cache_directory
 from tests.spark.clusters import sessions
 
 if TYPE_CHECKING:
     from tests.spark.clusters.sessions import SessionSettings
 
 _DELTA = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Tables of a few rows: by default Delta would read their logs in fifty tasks, and VACUUM would list files in 10,000.
     "spark.databricks.delta.snapshotPartitions": "1",
@@ -26,21 +26,32 @@ _CATALOG = "spark.sql.catalog.lake"
 
 
 def settings() -> SessionSettings:
-    """The jars are in $SPARK_TEST_JARS; the catalog `lake` of Iceberg is in the database $SPARK_TEST_DATABASE."""
-    jars = os.environ["SPARK_TEST_JARS"]
+    """The jars are in $SPARK_TEST_JARS, or Spark fetches them as $SPARK_TEST_PACKAGES.
+
+    The catalog `lake` of Iceberg is in the database $SPARK_TEST_DATABASE.
+    """
+    jars, packages = os.environ["SPARK_TEST_JARS"], os.environ.get("SPARK_TEST_PACKAGES", "")
     properties = {"spark.jars": jars, **_FEW_ROWS}
-    if "delta-spark" in jars:
+    if packages:
+        properties |= {"spark.jars.packages": packages, "spark.jars.ivy": str(cache_directory() / "ivy")}
+        properties["spark.jars.excludes"] = (
+            "org.apache.spark:spark-token-provider-kafka-0-10_2.13"  # It is in the jars.
+        )
+    extensions = []
+    if "delta-spark" in jars + packages:
         properties |= _DELTA
-    if "iceberg-spark" in jars:
+        extensions.append("io.delta.sql.DeltaSparkSessionExtension")
+    if "iceberg-spark" in jars + packages:
         properties |= _iceberg(os.environ["SPARK_TEST_DATABASE"], os.environ["SPARK_TEST_WAREHOUSE"])
+        extensions.append("org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
         # The catalog finds the driver of its database on the class path of the JVM only.
-        properties["spark.driver.extraClassPath"] = jars.replace(",", os.pathsep)
-    return sessions.local(properties)
+        drivers = [jar for jar in jars.split(",") if "postgresql" in jar]
+        properties["spark.driver.extraClassPath"] = os.pathsep.join(drivers)
+    return sessions.local(properties | {"spark.sql.extensions": ",".join(extensions)})
 
 
 def _iceberg(database: str, warehouse: str) -> dict[str, str]:
     return {
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
         f"{_CATALOG}.type": "jdbc",
         f"{_CATALOG}.uri": database,
