@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.pipeline.manifest import Manifest, ManifestError, find_manifest
@@ -41,6 +42,12 @@ _PAGES = (10, 1000, None)
 
 _ABSENT = frozenset({"DELTA_TABLE_ONLY_OPERATION", "TABLE_OR_VIEW_NOT_FOUND"})
 """What DESCRIBE HISTORY says of a path, and of a name, where no table is."""
+
+_OCCUPIED = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
+"""What creating a table says where another driver creates it and has written its first file, but not its first commit."""
+
+_CREATION_S = 30.0
+"""Longer than another driver takes to create a table."""
 
 
 class DeltaTable:
@@ -85,12 +92,21 @@ class DeltaTable:
         """Before the first epoch, because Delta leaves the metadata out of a commit that makes a table with a name."""
         if self._is_created:
             return
+        again = Retrying(
+            retry=retry_if_exception(_is_occupied),
+            wait=wait_fixed(0.5),
+            stop=stop_after_delay(_CREATION_S),
+            reraise=True,
+        )
+        again(self._create, rows)
+        self._is_created = True
+
+    def _create(self, rows: DataFrame) -> None:
         try:
             self._writer.create(rows)
         except Exception:  # See above.
             if not self.exists():
                 raise
-        self._is_created = True
 
     def clean(self, group: str) -> None:
         """Does nothing: VACUUM deletes the files of attempts that were not committed."""
@@ -132,6 +148,10 @@ class DeltaTable:
             return Manifest.from_text(metadata.removeprefix(_MARK).removesuffix(_END))
         except ManifestError as error:
             raise ManifestError(f"{self._name}, version {version}: {error.detail}") from error
+
+
+def _is_occupied(error: BaseException) -> bool:
+    return isinstance(error, PySparkException) and error.getCondition() == _OCCUPIED
 
 
 # --- the two ways to commit rows -------------------------------------------------------------------------------------
