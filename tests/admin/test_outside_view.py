@@ -119,6 +119,15 @@ def test_members_that_share_a_name_flap_only_if_they_come_and_go() -> None:
     assert flaps.sentence.startswith("shop@10.0.0.1 (6 members of that name) joined 8 times in 16 s;")
 
 
+def test_a_member_that_went_while_others_stayed_is_told_and_no_fault() -> None:
+    """Its process had been stopped for longer than a session, and nothing at all was said of it."""
+    rest = replace(CALM, members=CALM.members[:1])
+    (gone,) = seen(CALM, CALM, rest, rest)
+    assert (gone.kind, gone.members, gone.is_fault) == (OutsideKind.GONE, ("shop@10.0.0.1",), False)
+    assert "left, or the coordinator removed it" in gone.sentence
+    assert seen(CALM, rest, CALM) == []
+
+
 def test_a_wait_a_rebalance_and_an_empty_group_are_told() -> None:
     """Of a classic group, that it waits, and that its coordinator does not say for whom."""
     assert seen(*[VIEW] * 6)[0].members == ("till-1", "shop@10.0.0.1")

@@ -17,7 +17,7 @@ import pytest
 from membership_client import GroupMember, LeaveMode, Offset, TopicPartition
 from membership_client.admin import GroupView, MemberView, WaitKind
 from membership_client.admin.commands import as_json
-from membership_client.admin.commands.group_text import lines
+from membership_client.admin.commands.group_text import folded, lines
 from membership_client.admin.waiting import Watch
 from membership_client.cli.program import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
@@ -124,6 +124,16 @@ def test_members_without_an_instance_id_have_names() -> None:
     assert found is not None
     assert found.member_id == two.member_id
     assert replace(VIEW, members=(SLOW, two)).members[1].name == "shop@10.0.0.1"
+
+
+def test_a_name_with_hyphens_is_not_broken() -> None:
+    """A name that goes on in the next line cannot be copied or searched for."""
+    text = "payments-worker@10.0.0.2 waits for checkout-service-of-the-shop@10.0.0.1 to release orders-of-today[2-5]."
+    assert folded(text, 60) == [
+        "payments-worker@10.0.0.2 waits for",
+        "  checkout-service-of-the-shop@10.0.0.1 to release",
+        "  orders-of-today[2-5].",
+    ]
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])

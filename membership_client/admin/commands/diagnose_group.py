@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, progress, run, show
-from membership_client.admin.commands.outside_view import OutsideFinding, OutsideView, first_line, summary
+from membership_client.admin.commands.outside_view import OutsideFinding, OutsideKind, OutsideView, first_line, summary
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.waiting import Waiting
 from membership_client.errors import ConnectionProblem
@@ -52,9 +52,9 @@ def _details(findings: list[OutsideFinding]) -> Iterator[str]:
     for number, finding in enumerate((one for one in findings if one.is_fault), 1):
         sure = "" if finding.certain else " (likely)"
         yield from ("", f"{number}. {finding.kind.value}{sure}", f"   {finding.sentence}", f"   Do: {finding.advice}")
-    lags = [finding.sentence for finding in findings if not finding.is_fault]
-    if lags:
-        yield from ("", "Lag:", *(f"  {sentence}" for sentence in lags))
+    for title, kind in (("Gone:", OutsideKind.GONE), ("Lag:", OutsideKind.LAG)):
+        if told := [finding.sentence for finding in findings if finding.kind is kind]:
+            yield from ("", title, *(f"  {sentence}" for sentence in told))
     yield ""
     yield _LIMITS
 

@@ -25,7 +25,9 @@ def lines(watched: ObservedGroup, width: int | None = None) -> list[str]:
 
 def folded(text: str, width: int | None) -> list[str]:
     """In lines that fit; an empty line stays one."""
-    return textwrap.wrap(text, width, subsequent_indent="  ") or [""] if width and len(text) > width else [text]
+    if not width or len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
 
 
 def title(view: GroupView) -> str:

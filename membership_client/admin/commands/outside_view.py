@@ -29,13 +29,14 @@ _WAITED_S = 10.0
 
 
 class OutsideKind(enum.Enum):
-    """What was seen. All but LAG ask for an action."""
+    """What was seen. All but GONE and LAG ask for an action."""
 
     FLAPPING = "FLAPPING"
     WAITED_FOR = "WAITED_FOR"
     SILENT = "SILENT"
     REBALANCING = "REBALANCING"
     NO_MEMBERS = "NO_MEMBERS"
+    GONE = "GONE"
     LAG = "LAG"
 
 
@@ -52,7 +53,7 @@ class OutsideFinding:
 
     @property
     def is_fault(self) -> bool:
-        return self.kind is not OutsideKind.LAG
+        return self.kind not in {OutsideKind.GONE, OutsideKind.LAG}
 
 
 @dataclass(slots=True)
@@ -141,7 +142,11 @@ class OutsideView:
         if self._last is None:
             return []
         found = [*self._flapping(), *self._worst.values(), *self._rebalancing(), *_empty(self._last.view)]
-        return [*found, *_lags(self._first or self._last.view, self._last.view, self.watched_s)]
+        return [
+            *found,
+            *self._gone(self._last.view),
+            *_lags(self._first or self._last.view, self._last.view, self.watched_s),
+        ]
 
     def _flapping(self) -> Iterator[OutsideFinding]:
         flaps = {name: changes for name, changes in self._changes.items() if changes.is_flapping}
@@ -158,6 +163,21 @@ class OutsideView:
                 advice="Look at its log: a crash loop, a poll interval that is exceeded, or topics that it changes while it runs.",
                 certain=True,
             )
+
+    def _gone(self, view: GroupView) -> Iterator[OutsideFinding]:
+        """Members that were there and are not any more, while others are: nothing shows whether they closed."""
+        there = {_name(member) for member in view.members}
+        for name, changes in sorted(self._changes.items()):
+            if there and changes.left and name not in there:
+                yield OutsideFinding(
+                    kind=OutsideKind.GONE,
+                    members=(name,),
+                    partitions=frozenset(),
+                    seen_s=self.watched_s,
+                    sentence=f"{name} is not in the group any more: it left, or the coordinator removed it for want of heartbeats.",
+                    advice="If it was not stopped on purpose, look at its process and its log.",
+                    certain=True,
+                )
 
     def _rebalancing(self) -> Iterator[OutsideFinding]:
         if self._rebalanced_s < _REBALANCES_S or self._last is None:
