@@ -14,7 +14,7 @@ from typing import Protocol
 from membership_client.core.events import Effect, Event, Heartbeat, KeeperReported, Send
 from membership_client.core.keeper import Watch, until, watch_of
 from membership_client.core.member import Member
-from membership_client.keeper.line import Report
+from membership_client.keeper.order_state import Report
 
 
 class Link(Protocol):

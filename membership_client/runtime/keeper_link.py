@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from membership_client.core.events import ClassicHeartbeat, Heartbeat
 from membership_client.core.keeper import Watch
 from membership_client.errors import ConfigError
-from membership_client.keeper.line import Order, Report
 from membership_client.keeper.messages import REPORT_BYTES, Frame, order_bytes, read_report, stop_bytes
+from membership_client.keeper.order_state import Order, Report
 from membership_client.net.channel import OpenFailed
 from membership_client.runtime.keeper_process import KEEPER, CannotStartError, message_pair
 from membership_client.security import Security
