@@ -19,7 +19,7 @@ from membership_client.testing.fake_reconciler import Enrolled
 _NO_OPERATIONS = -(2**31)
 _GROUP_KEY, _TRANSACTION_KEY = 0, 1
 _ERROR_VERSION = 6
-"""From here on, DescribeGroups has an error for groups that it does not know."""
+"""From this version on, DescribeGroups has an error for unknown groups."""
 _MEMBER_TYPE_CLASSIC, _MEMBER_TYPE_CONSUMER = 0, 1
 
 
@@ -140,7 +140,7 @@ def _consumer_member(cluster: Cluster, group: FakeGroup, member: Enrolled) -> Fi
 
 
 def _assignment(cluster: Cluster, partitions: Partitions) -> Fields:
-    """A broker does not tell of partitions whose topic is gone."""
+    """An assignment in an answer. Partitions of deleted topics are left out, as by a broker."""
     names = cluster.topics.known.names_of(partitions.topics)
     told = told_partitions(partitions.of_topics(frozenset(names)))
     return {"topic_partitions": [{**each, "topic_name": names[each["topic_id"]]} for each in told]}

@@ -29,9 +29,9 @@ from membership_client.testing.embedded.wire import Fields
 from membership_client.testing.fake_classic import OpaqueJoin, OpaqueSync
 
 _ID_REQUIRED_VERSION = 4
-"""From here on, JoinGroup without a member id gets one, and must be sent again with it."""
+"""From this version on, the answer to a JoinGroup without a member id is a member id, with which it must be sent again."""
 _OWN_ID_VERSION = 1
-"""From here on, members choose their ids (KIP-1082)."""
+"""From this version on, members choose their own ids (KIP-1082)."""
 
 
 # --- the consumer protocol -------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def told_partitions(partitions: Partitions) -> list[Fields]:
 
 
 def refused(answer: Response) -> Fields:
-    """Also for requests whose success has nothing to tell."""
+    """The fields for a refusal. They also fit an answer to success that has no other fields."""
     if isinstance(answer, Refused):
         return {"error_code": answer.code, "error_message": answer.message}
     return {}
@@ -135,7 +135,7 @@ def _join(call: Call) -> OpaqueJoin:
 
 
 def _join_refusal(cluster: Cluster, join: OpaqueJoin) -> int:
-    """The code of what is refused before the group is asked; 0 for none."""
+    """The error code of a join that is refused before the group is asked; 0 for none."""
     settings = cluster.settings
     shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
     if not join.group_id:
@@ -238,7 +238,7 @@ def heartbeat(cluster: Cluster, call: Call) -> None:
 
 
 def leave_group(cluster: Cluster, call: Call) -> None:
-    """Of both protocols; one that names several members is from an administrator."""
+    """Answer LeaveGroup, in groups of both protocols. A request that names several members is from an administrator."""
     members = call.get("members")
     if members is None:
         call.reply(_leave(cluster, call, call.request.member_id, None, None))

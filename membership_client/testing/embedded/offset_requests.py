@@ -17,7 +17,7 @@ from membership_client.testing.fake_topics import FakeTopic
 from membership_client.types import TopicPartition
 
 _EPOCH_VERSION = 9
-"""From here on, epochs of the consumer protocol are understood, and its codes may be answered."""
+"""From this version on, requests may have KIP-848 epochs, and answers KIP-848 error codes."""
 _TOPIC_ID_VERSION = 10
 _MANY_GROUPS_VERSION = 8
 _NO_OFFSET = Committed(-1, -1, "")
@@ -43,7 +43,7 @@ def commit(cluster: Cluster, call: Call) -> None:
 
 
 def commit_in_transaction(cluster: Cluster, call: Call) -> None:
-    """TxnOffsetCommit: the offsets count when the transaction is committed."""
+    """Answer TxnOffsetCommit: the offsets are committed with the transaction."""
     request = call.request
     code = cluster.transactions.check(request.transactional_id, request.producer_id, request.producer_epoch)
     if code == BrokerCode.PRODUCER_FENCED:
@@ -60,7 +60,7 @@ def commit_in_transaction(cluster: Cluster, call: Call) -> None:
 
 
 def _of_older_epoch(cluster: Cluster, call: Call) -> Refusal:
-    """KIP-1251: a member may commit with an older epoch what it has held since then. Other partitions are stale."""
+    """Refusals for a commit with an older epoch (KIP-1251): it may have only partitions that the member has held since then."""
     request = call.request
     group = cluster.groups.consumer(request.group_id)
     assert group is not None
@@ -78,7 +78,7 @@ def _of_older_epoch(cluster: Cluster, call: Call) -> Refusal:
 def _sort_out(
     cluster: Cluster, topics: Iterable[Any], refusal: Refusal, *, by_id: bool
 ) -> tuple[Mapping[TopicPartition, Committed], list[Fields]]:
-    """The offsets that can be committed, and the answer for all; `refusal` has the code of those that are refused anyway."""
+    """The offsets that can be committed, and the answer for all. `refusal` has the error codes of the others."""
     accepted: dict[TopicPartition, Committed] = {}
     answers: list[Fields] = []
     for wanted in topics:
@@ -262,7 +262,7 @@ def delete(cluster: Cluster, call: Call) -> None:
 
 
 def _subscribed_topics(cluster: Cluster, group_id: str) -> frozenset[str] | None:
-    """None if members have a protocol of which the broker does not know the topics."""
+    """The topics to which members subscribe; None if the members' protocol does not tell them to brokers."""
     consumer, classic = cluster.groups.consumer(group_id), cluster.groups.classic(group_id)
     if consumer is not None:
         return frozenset[str]().union(*map(consumer.topic_names, consumer.members.values()))

@@ -16,13 +16,13 @@ from membership_client.testing.fake_topics import FakeTopic
 from membership_client.types import TopicPartition
 
 LEADER_EPOCH = 0
-"""Leaders never change."""
+"""The leader epoch of all partitions, because leaders never change."""
 _LATEST, _NEWEST, _LATEST_TIERED = -1, -3, -5
 _EARLIEST = frozenset({-2, -4})
-"""Of all records, and of those that are not in tiered storage."""
+"""Timestamps that ask for the first offset: of all records, and of records that are not in tiered storage."""
 _READ_COMMITTED = 1
 _IMPLICIT_VERSION = 12
-"""From here on, a transactional write adds its partition to the transaction."""
+"""From this version on, a transactional write adds its partition to the transaction."""
 _TOPIC_ID_VERSION = 13
 
 
@@ -66,7 +66,7 @@ def _check_size(cluster: Cluster, wanted: Any) -> int:
 
 
 def _check_transaction(cluster: Cluster, call: Call, topic: str, wanted: Any) -> int:
-    """A transactional batch must belong to a transaction that includes the partition."""
+    """The error code of a transactional batch whose transaction does not include the partition; 0 for none."""
     transactional_id = call.request.transactional_id
     if transactional_id is None:
         return 0

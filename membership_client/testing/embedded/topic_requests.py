@@ -17,12 +17,12 @@ from membership_client.testing.embedded.wire import Fields
 from membership_client.testing.fake_topics import FakeTopic
 
 _NO_OPERATIONS = -(2**31)
-"""Which operations the client may do is not told."""
+"""The value of a field for authorized operations that are not reported."""
 _TOPIC, _BROKER, _GROUP = 2, 4, 32
 _OF_TOPIC, _OF_BROKER, _BY_DEFAULT, _OF_GROUP = 1, 4, 5, 8
-"""Where the value of a setting comes from."""
+"""Codes for the source of a setting's value."""
 _DELETE = 1
-"""The operation that takes a setting back."""
+"""The operation that restores a setting's default."""
 
 _TOPIC_DEFAULTS = {
     "cleanup.policy": "delete",
@@ -34,7 +34,7 @@ _TOPIC_DEFAULTS = {
     "retention.ms": "604800000",
     "segment.bytes": "1073741824",
 }
-"""What DescribeConfigs tells; of these, nothing has an effect here."""
+"""Settings that DescribeConfigs returns although they have no effect here."""
 
 
 # --- Metadata --------------------------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ _TOPIC_DEFAULTS = {
 
 def metadata(cluster: Cluster, call: Call) -> None:
     wanted = call.request.topics
-    # Version 0 asks for all topics by naming none; later ones say null.
+    # Version 0 asks for all topics with an empty list; later versions with null.
     if wanted is None or (call.version == 0 and not wanted):
         topics = [_told_topic(cluster, topic) for topic in cluster.topics.known]
     else:
@@ -202,7 +202,7 @@ def _unknown(resource_type: int) -> int:
 
 
 def _settings_of(cluster: Cluster, resource_type: int, name: str) -> list[tuple[str, str, int]] | None:
-    """Name, value and source of each; None if there is no such resource."""
+    """Name, value and source of each setting; None if there is no such resource."""
     if resource_type == _TOPIC and cluster.topics.find(name) is not None:
         return _of_topic(cluster.topics.settings.get(name, {}))
     if resource_type == _BROKER:

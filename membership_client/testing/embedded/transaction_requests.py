@@ -13,7 +13,7 @@ from membership_client.testing.embedded.wire import Fields
 from membership_client.types import TopicPartition
 
 _FENCED_VERSION = 2
-"""From here on, the answer to a fenced producer is PRODUCER_FENCED."""
+"""From this version on, the answer to a fenced producer is PRODUCER_FENCED."""
 _INIT_FENCED_VERSION = 4
 
 
@@ -81,7 +81,7 @@ def _exists(cluster: Cluster, partition: TopicPartition) -> bool:
 
 
 def _not_attempted(unknown: set[TopicPartition]) -> int:
-    """If one partition cannot be added, none is."""
+    """The error code of the other partitions if one cannot be added: then none is added."""
     return BrokerCode.OPERATION_NOT_ATTEMPTED if unknown else 0
 
 
