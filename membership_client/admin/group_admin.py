@@ -22,7 +22,7 @@ from membership_client.admin.removal import Life, Removal, Sign, Signs
 from membership_client.admin.resetting import Plan, Target, checked_target
 from membership_client.admin.settings import Setting
 from membership_client.admin.views import REBALANCING, GroupView
-from membership_client.admin.waiting import Waiting, Watch, waiting
+from membership_client.admin.waiting import Waiting, WaitWatch, waiting
 from membership_client.arguments import (
     PartitionLike,
     checked_choice,
@@ -68,7 +68,7 @@ class GroupAdmin:
         timeout_s: float = 10.0,
     ) -> None:
         self._asker = Asker(AdminConnection.of(config, client_id=client_id, timeout_s=timeout_s))
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, WaitWatch] = {}
 
     # --- describing --------------------------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class GroupAdmin:
             view = self.describe(group_id)
         except NotAuthorizedError:
             view = self.describe(group_id, lag=False)
-        watched = self._watches.setdefault(group_id, Watch()).see(view, time.monotonic())
+        watched = self._watches.setdefault(group_id, WaitWatch()).see(view, time.monotonic())
         asks = watched.waits or watched.quiet
         return waiting(watched, self._session_timeout_s(group_id) if asks else None)
 

@@ -29,7 +29,7 @@ class ObservedGroup:
     """Members that commit nothing although records wait for them."""
 
 
-class Watch:
+class WaitWatch:
     """Remembers when each wait was first observed. Two waits for one member, at one epoch and for one partition are the same wait."""
 
     def __init__(self) -> None:

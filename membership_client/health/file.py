@@ -15,7 +15,7 @@ from typing import Any
 
 from membership_client.arguments import MOST_INT32, checked_seconds, checked_text, shown
 from membership_client.errors import ConfigError
-from membership_client.health.report import Report, Reporter, chosen
+from membership_client.health.report import HealthReporter, Report, chosen
 
 logger = logging.getLogger("membership_client")
 
@@ -107,7 +107,7 @@ def write(path: str | os.PathLike[str], /, *members: object, every_s: float = _E
     pause_s = checked_seconds("every_s", every_s)
     if pause_s < _LEAST_S:
         raise ConfigError(f"every_s must be at least {_LEAST_S:g} s, not {shown(every_s)}.")
-    find, reporter = chosen(members), Reporter()
+    find, reporter = chosen(members), HealthReporter()
     try:
         named = Path(name.replace("{pid}", str(os.getpid())))
         return HealthFile(named, lambda: reporter.report(find()), reporter.note_resumed, pause_s)

@@ -65,7 +65,7 @@ def member_of(given: object) -> GroupMember:
     return found
 
 
-class Reporter:
+class HealthReporter:
     """Makes reports. For any thread, without locks: a child may use it, whatever other threads did when it was forked."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -108,7 +108,7 @@ def chosen(given: Iterable[object]) -> Callable[[], list[GroupMember]]:
     return fixed.copy if fixed else _of_process
 
 
-_reporter = Reporter()
+_reporter = HealthReporter()
 
 
 def report(*members: object) -> Report:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from membership_client.arguments import checked_text, checked_whole, optional, shown
 from membership_client.errors import ConfigError
 from membership_client.health.answers import MOST_BYTES, answer_to
-from membership_client.health.report import Report, Reporter, chosen
+from membership_client.health.report import HealthReporter, Report, chosen
 
 logger = logging.getLogger("membership_client")
 
@@ -183,7 +183,7 @@ def serve(*members: object, port: int, host: str | None = None) -> HealthServer:
     """
     checked_whole("port", port, least=0, most=65535)
     optional(checked_text, "host", host)
-    find, reporter = chosen(members), Reporter()
+    find, reporter = chosen(members), HealthReporter()
     try:
         listening = _listen(host, port)
     except (OSError, UnicodeError) as error:

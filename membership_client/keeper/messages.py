@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from membership_client.keeper.order_state import Order, Report
+from membership_client.keeper.order_state import KeeperReport, Order
 from membership_client.values import dataclass
 
 MOST_BYTES = 2**20
@@ -54,14 +54,14 @@ def read_order(message: bytes) -> tuple[Order, Frame] | int:
     return Order(number, epoch, at, interval_s, until), Frame(message[1 + _ORDER.size :], epoch_at, tells_epoch)
 
 
-def report_bytes(report: Report) -> bytes:
+def report_bytes(report: KeeperReport) -> bytes:
     confirmed_at = _NEVER if report.confirmed_at is None else report.confirmed_at
     return _REPORT.pack(report.number, report.epoch, confirmed_at, report.settled)
 
 
-def read_report(message: bytes) -> Report:
+def read_report(message: bytes) -> KeeperReport:
     number, epoch, confirmed_at, settled = _REPORT.unpack(message)
-    return Report(number, epoch, None if confirmed_at == _NEVER else confirmed_at, settled)
+    return KeeperReport(number, epoch, None if confirmed_at == _NEVER else confirmed_at, settled)
 
 
 # --- Kafka's answers -------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 An order from the member names the time of the first heartbeat. A newer order or a stop replaces it. Both are read before
 every decision, so a heartbeat is sent only if the member's own thread was late by then. The epoch follows the coordinator's
-answers. A stop is confirmed (`Report.settled`) when no answer is outstanding: then nothing is sent until the next order.
+answers. A stop is confirmed (`KeeperReport.settled`) when no answer is outstanding: then nothing is sent until the next order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class KeeperReport:
     """The result of the orders so far. `number` is that of the newest order or stop."""
 
     number: int
@@ -54,8 +54,8 @@ class OrderState:
     """When the heartbeat was sent whose answer is outstanding; None if no answer is outstanding."""
 
     @property
-    def report(self) -> Report:
-        return Report(self.number, self.epoch, self.confirmed_at, self.order is None and self.sent_at is None)
+    def report(self) -> KeeperReport:
+        return KeeperReport(self.number, self.epoch, self.confirmed_at, self.order is None and self.sent_at is None)
 
 
 def ordered(state: OrderState, order: Order) -> OrderState:

@@ -11,7 +11,7 @@ from membership_client.partitions import NOTHING, Partitions
 from membership_client.testing.fake_assignor import Subscriber, hash_of_text, hash_order, uniform
 from membership_client.testing.fake_patterns import FakePatterns
 from membership_client.testing.fake_range_assignor import assign_ranges
-from membership_client.testing.fake_reconciler import Enrolled, Progress, intersection
+from membership_client.testing.fake_reconciler import Enrolled, ReconcileProgress, intersection
 from membership_client.testing.fake_topics import FakeTopic, FakeTopics
 
 TEMPORARY_LEAVE_EPOCH = -2
@@ -181,7 +181,7 @@ class FakeGroup:
         self.members[after.member_id] = after
         if after == before:
             return
-        if after.progress is Progress.UNREVOKED:
+        if after.progress is ReconcileProgress.UNREVOKED:
             self.patience[after.member_id] = (now + after.rebalance_timeout_s, after.epoch)
         else:
             self.patience.pop(after.member_id, None)
@@ -196,7 +196,7 @@ class FakeGroup:
         self.patience = {
             member_id: (at + member.rebalance_timeout_s, member.epoch)
             for member_id, member in self.members.items()
-            if member.progress is Progress.UNREVOKED
+            if member.progress is ReconcileProgress.UNREVOKED
         }
 
     def next_timer(self) -> float:

@@ -24,7 +24,7 @@ from membership_client.partitions import NOTHING, Partitions
 from membership_client.subscriptions import MemberSubscription
 from membership_client.testing.fake_classic import ClassicMember, FakeClassicGroup, JoinPhase, Note
 from membership_client.testing.fake_group import FakeGroup
-from membership_client.testing.fake_reconciler import Enrolled, Progress
+from membership_client.testing.fake_reconciler import Enrolled, ReconcileProgress
 from membership_client.testing.fake_refusals import refuse
 from membership_client.testing.fake_topics import FakeTopics
 from membership_client.types import TopicPartition
@@ -138,7 +138,7 @@ def joined(member: Enrolled, request: JoinGroup) -> GroupJoined:
 def sync(group: FakeGroup, request: SyncGroup, now: float) -> Response:
     member = _checked(group, request)
     # A member that has joined already is told first which partitions to revoke.
-    if member.epoch < group.target_epoch and member.progress is not Progress.UNREVOKED:
+    if member.epoch < group.target_epoch and member.progress is not ReconcileProgress.UNREVOKED:
         group.awaited.setdefault(member.member_id, now + member.rebalance_timeout_s)
         refuse(Code.REBALANCE_IN_PROGRESS)
     group.awaited.pop(member.member_id, None)
@@ -155,8 +155,8 @@ def heartbeat(group: FakeGroup, request: ClassicHeartbeat, now: float) -> Respon
     _keep(group, member, now)
     target = group.targets.get(member.member_id, NOTHING)
     is_free = not group.held_by_others(member.member_id)(target - member.assigned)
-    awaits = member.progress is Progress.UNRELEASED and is_free
-    if member.epoch < group.target_epoch or member.progress is Progress.UNREVOKED or awaits:
+    awaits = member.progress is ReconcileProgress.UNRELEASED and is_free
+    if member.epoch < group.target_epoch or member.progress is ReconcileProgress.UNREVOKED or awaits:
         group.awaited.setdefault(member.member_id, now + member.rebalance_timeout_s)
         return Refused(Code.REBALANCE_IN_PROGRESS)
     return HeartbeatConfirmed()

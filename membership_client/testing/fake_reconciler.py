@@ -11,7 +11,7 @@ from membership_client.core.events import JoinGroup
 from membership_client.partitions import NOTHING, Partitions
 
 
-class Progress(enum.Enum):
+class ReconcileProgress(enum.Enum):
     """How far a member is on the way to its target."""
 
     STABLE = "stable"
@@ -39,7 +39,7 @@ class Enrolled:
     """The last JoinGroup of a classic member; None for KIP-848 members."""
     epoch: int = 0
     previous_epoch: int = -1
-    progress: Progress = Progress.STABLE
+    progress: ReconcileProgress = ReconcileProgress.STABLE
     assigned: Partitions = NOTHING
     """The partitions that the member may use now."""
     pending: Partitions = NOTHING
@@ -71,8 +71,8 @@ class Goal:
 
 def reconcile(member: Enrolled, goal: Goal) -> Enrolled:
     """The member's next state; the same state if nothing can be done now."""
-    arrived = member.progress is Progress.STABLE and member.epoch == goal.epoch
-    waits = member.progress is Progress.UNREVOKED and _still_owns(goal.owned, member.pending)
+    arrived = member.progress is ReconcileProgress.STABLE and member.epoch == goal.epoch
+    waits = member.progress is ReconcileProgress.UNREVOKED and _still_owns(goal.owned, member.pending)
     if arrived or waits:
         return _drop_unsubscribed(member, goal) if goal.resubscribed else member
     return _advance(member, goal)
@@ -84,9 +84,9 @@ def _advance(member: Enrolled, goal: Goal) -> Enrolled:
     kept = member.assigned - revoked
     missing = wanted - kept
     if revoked and _still_owns(goal.owned, revoked):
-        return _at(member, member.epoch, Progress.UNREVOKED, kept, revoked)
+        return _at(member, member.epoch, ReconcileProgress.UNREVOKED, kept, revoked)
     unreleased = goal.held_by_others(missing)
-    progress = Progress.UNRELEASED if unreleased else Progress.STABLE
+    progress = ReconcileProgress.UNRELEASED if unreleased else ReconcileProgress.STABLE
     return _at(member, goal.epoch, progress, kept | (missing - unreleased), NOTHING)
 
 
@@ -98,11 +98,13 @@ def _drop_unsubscribed(member: Enrolled, goal: Goal) -> Enrolled:
         return member
     pending = member.pending | dropped
     if _still_owns(goal.owned, pending):
-        return _at(member, member.epoch, Progress.UNREVOKED, kept, pending)
+        return _at(member, member.epoch, ReconcileProgress.UNREVOKED, kept, pending)
     return _at(member, member.epoch, member.progress, kept, member.pending)
 
 
-def _at(member: Enrolled, epoch: int, progress: Progress, assigned: Partitions, pending: Partitions) -> Enrolled:
+def _at(
+    member: Enrolled, epoch: int, progress: ReconcileProgress, assigned: Partitions, pending: Partitions
+) -> Enrolled:
     moved = replace(
         member, epoch=epoch, previous_epoch=member.epoch, progress=progress, assigned=assigned, pending=pending
     )

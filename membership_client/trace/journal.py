@@ -54,7 +54,7 @@ class _Owned(NamedTuple):
         return {self.names.get(topic, str(topic)): ranges(numbers) for topic, numbers in shares}
 
 
-class Recorded(NamedTuple):
+class RecordedStep(NamedTuple):
     """A step without the members before and after it, which are large."""
 
     at: float
@@ -73,7 +73,7 @@ class Recorded(NamedTuple):
     """By how much the time of day moved against the monotonic clock, which stands still while the machine sleeps."""
 
 
-Entry = Recorded | dict[str, Json]
+Entry = RecordedStep | dict[str, Json]
 
 
 class _JournalPart:
@@ -114,7 +114,7 @@ class Journal:
         owned = None if after.owned is step.before.owned else _Owned(after.owned, after.names)
         changes = dict(_changes(step.before, after))
         times = (_lateness_s(step), time.process_time(), self._jumped_s())
-        entry = Recorded(step.at, after.state, after.epoch, step.event, step.effects, owned, changes, *times)
+        entry = RecordedStep(step.at, after.state, after.epoch, step.event, step.effects, owned, changes, *times)
         with self._lock:
             self._keep(entry)
             self._member = after
@@ -209,7 +209,7 @@ def _text(entry: Entry) -> str:
 
 
 def _shown(entry: Entry) -> dict[str, Json]:
-    if not isinstance(entry, Recorded):
+    if not isinstance(entry, RecordedStep):
         return entry
     shown: dict[str, Json] = {
         "at": entry.at,

@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition as TheirPartition
 from membership_client.admin import GroupAdmin, GroupView
 from membership_client.admin.commands.group_text import waiting_lines
 from membership_client.admin.commands.outside_view import OutsideFinding, OutsideKind, OutsideView, first_line, summary
-from membership_client.admin.waiting import Watch, waiting
+from membership_client.admin.waiting import WaitWatch, waiting
 from membership_client.cli.program import main
 from membership_client.testing import EmbeddedKafka
 from membership_client.types import Offset, TopicPartition
@@ -36,7 +36,7 @@ CALM = replace(
 
 def seen(*views: GroupView, every_s: float = 2.0) -> list[OutsideFinding]:
     """The findings after these successive descriptions of a group."""
-    watch, outside = Watch(), OutsideView()
+    watch, outside = WaitWatch(), OutsideView()
     for number, view in enumerate(views):
         outside.see(waiting(watch.see(view, number * every_s), 45.0), number * every_s)
     return outside.findings()
@@ -71,7 +71,7 @@ def test_a_silent_member_that_outlives_a_session_is_alive() -> None:
 
 def test_a_short_look_says_that_a_longer_one_is_needed() -> None:
     """A single description cannot show whether a member works or is stopped."""
-    lines = waiting_lines(waiting(Watch().see(ended(10), 0.0), 45.0))
+    lines = waiting_lines(waiting(WaitWatch().see(ended(10), 0.0), 45.0))
     assert lines[1:] == [
         "The group waits for no member.",
         "Records wait for till-1. To see whether these are processed, look for longer: --watch 10.",

@@ -10,7 +10,7 @@ from membership_client import GroupMember
 from membership_client.admin import Blocker, GroupAdmin, GroupView, Waiting, WaitKind
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import waiting_lines
-from membership_client.admin.waiting import Watch, waiting
+from membership_client.admin.waiting import WaitWatch, waiting
 from membership_client.testing import KafkaCluster
 from tests.admin.test_watch import NEW, SLOW, VIEW
 from tests.integration.members import PATIENCE_S, RecordingListener, eventually
@@ -22,7 +22,7 @@ from tests.peers.group import PeerGroup
 
 def told(view: GroupView, seen_s: float, session_timeout_s: float | None) -> list[str]:
     """The text about a group that has been in this state for this time."""
-    watch = Watch()
+    watch = WaitWatch()
     watch.see(view, 0.0)
     return waiting_lines(waiting(watch.see(view, seen_s), session_timeout_s))
 
@@ -58,7 +58,7 @@ def test_of_a_classic_holder_the_groups_session_timeout_says_nothing() -> None:
 def test_only_who_holds_on_to_something_is_known_to_live(epoch: int) -> None:
     """A heartbeat would have ended the other waits, so such a wait beyond a session means that the coordinator has moved."""
     view = replace(VIEW, members=(replace(SLOW, epoch=epoch, target=SLOW.current),))
-    watch = Watch()
+    watch = WaitWatch()
     watch.see(view, 0.0)
     late = waiting(watch.see(view, 50.0), 45.0)
     (blocker,) = late.blockers
@@ -102,7 +102,7 @@ def test_a_classic_coordinator_keeps_it_to_itself(state: str, says: str) -> None
 def test_in_another_state_the_time_begins_anew() -> None:
     """For a classic group this time is all that shows how long it rebalances; it is in the JSON, too."""
     classic = replace(VIEW, protocol="classic", state="Stable", epoch=None, assignment_epoch=None, members=())
-    watch, rebalancing = Watch(), replace(classic, state="PreparingRebalance")
+    watch, rebalancing = WaitWatch(), replace(classic, state="PreparingRebalance")
     watch.see(classic, 0.0)
     watch.see(rebalancing, 10.0)
     assert as_json.waiting(waiting(watch.see(rebalancing, 14.0), None))["seen_s"] == 4.0

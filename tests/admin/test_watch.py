@@ -18,7 +18,7 @@ from membership_client import GroupMember, LeaveMode, Offset, TopicPartition
 from membership_client.admin import GroupView, MemberView, WaitKind
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import lines
-from membership_client.admin.waiting import Watch
+from membership_client.admin.waiting import WaitWatch
 from membership_client.cli.program import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S, QUICK
@@ -57,7 +57,7 @@ VIEW = GroupView(
 
 def test_the_picture_says_who_waits_for_whom_for_what_and_how_long() -> None:
     """It has a table of members, and a sentence about the wait."""
-    watch = Watch()
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     text = "\n".join(lines(watch.see(VIEW, 112.0)))
     assert "shop: Reconciling, consumer protocol, uniform assignor, epoch 5, assignment of epoch 5, lag 3" in text
@@ -67,7 +67,7 @@ def test_the_picture_says_who_waits_for_whom_for_what_and_how_long() -> None:
 
 def test_a_wait_that_ended_begins_anew() -> None:
     """If it is seen again later, it is another wait."""
-    watch = Watch()
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     watch.see(replace(VIEW, members=(replace(SLOW, current=SLOW.target),)), 105.0)
     ((_, seconds),) = watch.see(VIEW, 110.0).waits
@@ -76,7 +76,7 @@ def test_a_wait_that_ended_begins_anew() -> None:
 
 def test_the_next_rebalance_of_the_same_holder_is_another_wait() -> None:
     """Two looks far apart once turned two waits into one long wait."""
-    watch = Watch()
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     again = replace(VIEW, epoch=9, assignment_epoch=9, members=(replace(SLOW, epoch=8), replace(NEW, epoch=9)))
     ((_, seconds),) = watch.see(again, 200.0).waits
@@ -85,7 +85,7 @@ def test_the_next_rebalance_of_the_same_holder_is_another_wait() -> None:
 
 def test_what_an_older_broker_no_longer_shows_is_still_to_be_released() -> None:
     """Before Kafka 4.3 the description of a holder that knows its target lacks the partitions: once the text asked for its heartbeat."""
-    watch = Watch()
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     told = replace(VIEW, members=(replace(SLOW, current=SLOW.target), NEW))
     ((wait, seconds),) = watch.see(told, 112.0).waits
@@ -103,9 +103,9 @@ def test_partitions_that_nobody_had_are_not_said_to_be_held() -> None:
 def test_a_quiet_group_is_said_to_be_quiet() -> None:
     """For a classic group the text says that its coordinator does not report waits."""
     settled = replace(VIEW, members=(replace(SLOW, epoch=5, target=HELD),))
-    assert "The group waits for no member." in lines(Watch().see(settled, 0.0))
+    assert "The group waits for no member." in lines(WaitWatch().see(settled, 0.0))
     classic = replace(settled, protocol="classic", epoch=None, assignment_epoch=None)
-    watch = Watch()
+    watch = WaitWatch()
     watch.see(classic, 0.0)
     told = "The coordinator of a classic group does not say which members it waits for. The group is Reconciling, seen for 7 s."
     assert lines(watch.see(classic, 7.0))[-1] == told
@@ -129,7 +129,7 @@ def test_members_without_an_instance_id_have_names() -> None:
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 def test_a_terminal_of_any_width_shows_every_member_and_every_wait(width: int) -> None:
     """Columns are left out, cells cut and sentences folded, so that no line is wider than the terminal."""
-    watch = Watch()
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     shown = lines(watch.see(VIEW, 112.0), width)
     assert max(map(len, shown)) <= width
@@ -140,7 +140,7 @@ def test_a_terminal_of_any_width_shows_every_member_and_every_wait(width: int) -
 
 def test_machines_get_plain_values() -> None:
     """The JSON has everything that the picture has."""
-    told = json.loads(json.dumps(as_json.watched(Watch().see(VIEW, 0.0))))
+    told = json.loads(json.dumps(as_json.watched(WaitWatch().see(VIEW, 0.0))))
     assert told["waits"] == [
         {"holder": "m1", "kind": "release", "partitions": ["orders-1"], "waiting": ["shop@10.0.0.1"], "seen_s": 0.0}
     ]

@@ -8,7 +8,7 @@ from membership_client.core.events import Answered, Effect, HeartbeatAccepted, K
 from membership_client.core.keeper import GRACE, Watch, until, watch_of
 from membership_client.core.machine import step
 from membership_client.core.member import Member
-from membership_client.keeper.order_state import Report
+from membership_client.keeper.order_state import KeeperReport
 from membership_client.runtime.keeper_control import KeeperControl
 from membership_client.types import MemberState
 from membership_client.values import replace
@@ -22,7 +22,7 @@ class Written:
 
     told: list[object] = field(default_factory=list)
     awaited: list[int] = field(default_factory=list)
-    coming: list[Report] | None = field(default_factory=list)
+    coming: list[KeeperReport] | None = field(default_factory=list)
     is_opening: bool = False
 
     def prepare(self) -> None: ...
@@ -38,7 +38,7 @@ class Written:
         assert self.told[-1] == number
         self.awaited.append(number)
 
-    def reports(self) -> list[Report] | None:
+    def reports(self) -> list[KeeperReport] | None:
         found = self.coming
         self.coming = self.coming and []
         return found
@@ -86,7 +86,7 @@ def test_a_late_member_hears_the_keeper_first() -> None:
     """The order is stopped, and the report is handled before the step."""
     scene = Scene()
     scene.now = scene.play.member.heartbeat_due + GRACE * INTERVAL_S
-    scene.link.coming = [Report(1, 9, scene.now, settled=False)]
+    scene.link.coming = [KeeperReport(1, 9, scene.now, settled=False)]
     report = scene.next_step()
     assert report == KeeperReported(scene.play.member.epoch, 9, scene.now)
     assert scene.link.told[-1] == 2
@@ -102,7 +102,7 @@ def test_no_order_until_the_stop_is_confirmed() -> None:
     told = len(scene.link.told)
     assert scene.next_step() is not None
     assert len(scene.link.told) == told
-    scene.link.coming = [Report(2, scene.play.member.epoch, None, settled=True)]
+    scene.link.coming = [KeeperReport(2, scene.play.member.epoch, None, settled=True)]
     assert scene.control.news(10.0) is not None
     assert scene.next_step() is None
     assert len(scene.link.told) == told + 1

@@ -21,7 +21,7 @@ from membership_client.core.events import Heartbeat
 from membership_client.core.keeper import Watch
 from membership_client.keeper import process
 from membership_client.keeper.messages import REPORT_BYTES, Frame, order_bytes, read_report
-from membership_client.keeper.order_state import Order, Report
+from membership_client.keeper.order_state import KeeperReport, Order
 from membership_client.runtime import keeper_link, keeper_process
 from membership_client.runtime.keeper_link import KeeperLink
 from membership_client.runtime.keeper_process import CannotStartError, message_pair
@@ -54,7 +54,7 @@ class Link:
             content += more
         return content
 
-    def read_reports(self, count: int) -> list[Report]:
+    def read_reports(self, count: int) -> list[KeeperReport]:
         content = b""
         while len(content) < count * REPORT_BYTES and (more := os.read(self.reports, REPORT_BYTES)):
             content += more
@@ -188,7 +188,7 @@ def test_a_stop_is_taken_in_at_once(ready: tuple[KeeperLink, Callable[[int], boo
     opened.await_stop(2)
     reports = opened.reports()
     assert reports
-    assert reports[-1] == Report(2, 7, None, settled=True)
+    assert reports[-1] == KeeperReport(2, 7, None, settled=True)
     assert order(3)
 
 

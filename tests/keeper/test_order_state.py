@@ -18,9 +18,9 @@ from membership_client.keeper.messages import (
 )
 from membership_client.keeper.order_state import (
     STOPPED_PAUSE_S,
+    KeeperReport,
     Order,
     OrderState,
-    Report,
     answered,
     decide,
     due,
@@ -61,7 +61,7 @@ def test_one_heartbeat_per_interval_until_the_budget_is_spent() -> None:
 def test_a_stop_comes_before_the_heartbeat() -> None:
     """It is confirmed at once if no answer is outstanding."""
     state = stopped(ordered(OrderState(), ORDER), 2)
-    assert state.report == Report(2, 7, None, settled=True)
+    assert state.report == KeeperReport(2, 7, None, settled=True)
     assert decide(state, 105.0, parent_runs=True) == (state, False)
 
 
@@ -69,7 +69,7 @@ def test_a_stop_is_confirmed_when_the_answer_has_come() -> None:
     """The confirmation has the epoch of that answer."""
     state = stopped(sent(ordered(OrderState(), ORDER), 100.0), 2)
     assert not state.report.settled
-    assert answered(state, 0, 8).report == Report(2, 8, 100.0, settled=True)
+    assert answered(state, 0, 8).report == KeeperReport(2, 8, 100.0, settled=True)
 
 
 def test_the_epoch_follows_the_coordinator() -> None:
@@ -108,7 +108,7 @@ def test_bytes_between_the_processes_are_read_as_they_were_written() -> None:
     frame = Frame(b"\0\0\0\0abcd", 4, tells_epoch=True)
     assert read_order(order_bytes(ORDER, frame)) == (ORDER, frame)
     assert read_order(stop_bytes(5)) == 5
-    for report in (Report(1, 7, None, settled=True), Report(2, -1, 1.5, settled=False)):
+    for report in (KeeperReport(1, 7, None, settled=True), KeeperReport(2, -1, 1.5, settled=False)):
         assert read_report(report_bytes(report)) == report
 
 

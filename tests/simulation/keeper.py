@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from membership_client.core.events import Answered, Failed, Heartbeat, HeartbeatAccepted, Refused, Send
 from membership_client.core.keeper import Watch
 from membership_client.keeper import order_state
-from membership_client.keeper.order_state import Order, OrderState, Report
+from membership_client.keeper.order_state import KeeperReport, Order, OrderState
 from membership_client.values import replace
 from tests.simulation.script import KeeperTrouble
 
@@ -38,7 +38,7 @@ class SimulatedKeeper:
         self._order_state: OrderState | None = None
         self._watch: Watch | None = None
         self._inbox: deque[tuple[Order, Watch] | int] = deque()
-        self._reports: list[Report] = []
+        self._reports: list[KeeperReport] = []
         self._requests = 0
         self._awaited = 0
         self._opened = 0
@@ -84,7 +84,7 @@ class SimulatedKeeper:
             self._sending()
         self._read_orders()
 
-    def reports(self) -> list[Report] | None:
+    def reports(self) -> list[KeeperReport] | None:
         found, self._reports = self._reports, []
         return found if found or self._order_state is not None else None
 

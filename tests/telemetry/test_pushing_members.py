@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from membership_client import Consumer, GroupMember, MemberState, aio
 from membership_client.testing import EmbeddedKafka
 from membership_client.testing.embedded import apis
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from tests.integration.members import eventually
 from tests.telemetry.otlp_text import Told, read_metrics
@@ -31,7 +31,7 @@ class Receiver:
         self.told: list[tuple[bool, Told]] = []
         """Of each push of a membership, whether it is the last one, and what it says."""
 
-    def subscription(self, _cluster: Cluster, call: Call) -> None:
+    def subscription(self, _cluster: Cluster, call: BrokerCall) -> None:
         self.asked += 1
         call.reply(
             {
@@ -45,7 +45,7 @@ class Receiver:
             }
         )
 
-    def push(self, _cluster: Cluster, call: Call) -> None:
+    def push(self, _cluster: Cluster, call: BrokerCall) -> None:
         data = zlib.decompress(call.request.metrics, 31)
         if b"group_member_id" in data:  # librdkafka's pushes have none.
             self.told.append((call.request.terminating, read_metrics(data)))

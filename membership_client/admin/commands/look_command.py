@@ -16,7 +16,7 @@ from membership_client.admin.commands.group_text import lines, table
 from membership_client.admin.commands.groups_command import DONE, FINDING, INTERRUPTED, print_error, progress, run, show
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.views import GroupView
-from membership_client.admin.waiting import Waiting, Watch
+from membership_client.admin.waiting import Waiting, WaitWatch
 from membership_client.cli.terminal_text import printable
 from membership_client.errors import ConnectionProblem
 
@@ -32,7 +32,7 @@ def list_groups(admin: GroupAdmin, options: argparse.Namespace) -> int:
 
 def describe(admin: GroupAdmin, options: argparse.Namespace) -> int:
     view = admin.describe(options.group)
-    watched = Watch().see(view, time.monotonic())
+    watched = WaitWatch().see(view, time.monotonic())
     lines = [*group_text.lines(watched), "", *group_text.subscriptions(view), "", *group_text.offsets(view)]
     show(options, lines, as_json.watched(watched))
     return DONE
@@ -75,7 +75,7 @@ def watch(options: argparse.Namespace) -> int:
 
 
 def _watch_group(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    seen = Watch()
+    seen = WaitWatch()
     for view in looks(admin, options):
         watched = seen.see(view, time.monotonic())
         show_picture(options, partial(lines, watched), as_json.watched(watched))

@@ -14,11 +14,11 @@ from membership_client.testing.embedded import (
     topic_requests,
     transaction_requests,
 )
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.wire import Fields
 
-Handler = Callable[[Cluster, Call], None]
+Handler = Callable[[Cluster, BrokerCall], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Api:
     """Whether only the broker that coordinates groups and transactions answers it."""
 
 
-def api_versions(_cluster: Cluster, call: Call) -> None:
+def api_versions(_cluster: Cluster, call: BrokerCall) -> None:
     call.reply(told_versions(0))
 
 

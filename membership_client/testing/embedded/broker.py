@@ -10,7 +10,7 @@ from collections.abc import Callable
 from membership_client.core.error_codes import Code
 from membership_client.net.reader import Undecodable
 from membership_client.testing.embedded.apis import API_VERSIONS, APIS, UNSUPPORTED_VERSION, Api, told_versions
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.faults import Faults
 from membership_client.testing.embedded.refusal import refusal
@@ -64,10 +64,10 @@ class Brokers:
         self.handled[api.name] += 1
         client = Client(header.client_id, _HOST)
         reply = self._reply(api, header, now, answer)
-        call = Call(node_id=node_id, version=header.version, request=request, client=client, now=now, reply=reply)
+        call = BrokerCall(node_id=node_id, version=header.version, request=request, client=client, now=now, reply=reply)
         self._handle(api, call)
 
-    def _handle(self, api: Api, call: Call) -> None:
+    def _handle(self, api: Api, call: BrokerCall) -> None:
         code = self.faults.take_code(api.name)
         if not code and api.needs_coordinator:
             code = self.cluster.coordinator_error(call.node_id, call.now)

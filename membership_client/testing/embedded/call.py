@@ -11,7 +11,7 @@ from membership_client.testing.fake_coordinator import Client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class BrokerCall:
     """One request. The function that handles it calls `reply` once, now or later."""
 
     node_id: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from membership_client.core.error_codes import Code
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.codes import BrokerCode
 from membership_client.testing.embedded.log import PartitionLog
 from membership_client.testing.embedded.timers import Timer
@@ -31,7 +31,7 @@ class _Wanted:
 class HeldFetch:
     """One Fetch. `begin()` answers at once, or watches the partitions until it can answer."""
 
-    def __init__(self, cluster: Cluster, call: Call) -> None:
+    def __init__(self, cluster: Cluster, call: BrokerCall) -> None:
         self._cluster = cluster
         self._call = call
         self._committed = call.request.isolation_level == _READ_COMMITTED

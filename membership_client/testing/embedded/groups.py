@@ -20,7 +20,7 @@ from membership_client.testing.embedded.topics import Topics
 from membership_client.testing.fake_classic import ClassicMember, FakeClassicGroup, OpaqueJoin, Reply
 from membership_client.testing.fake_coordinator import Client, FakeCoordinator
 from membership_client.testing.fake_group import FakeGroup
-from membership_client.testing.fake_reconciler import Enrolled, Progress
+from membership_client.testing.fake_reconciler import Enrolled, ReconcileProgress
 from membership_client.types import TopicPartition
 
 _MOST_LOG_LINES = 10_000
@@ -205,7 +205,7 @@ def consumer_state(group: FakeGroup) -> str:
         return "Empty"
     if group.overdue:
         return "Assigning"
-    arrived = (m.epoch == group.target_epoch and m.progress is Progress.STABLE for m in group.members.values())
+    arrived = (m.epoch == group.target_epoch and m.progress is ReconcileProgress.STABLE for m in group.members.values())
     return "Stable" if all(arrived) else "Reconciling"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from membership_client.core.error_codes import Code
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.codes import BrokerCode
 from membership_client.testing.embedded.groups import GroupType
@@ -29,7 +29,7 @@ Refusal = Callable[[FakeTopic | None, int], int]
 # --- commits ---------------------------------------------------------------------------------------------------------
 
 
-def commit(cluster: Cluster, call: Call) -> None:
+def commit(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     epoch, member_id = request.generation_id_or_member_epoch, request.member_id
     code = _check_member(cluster, call, epoch, member_id, is_transactional=False)
@@ -42,7 +42,7 @@ def commit(cluster: Cluster, call: Call) -> None:
     call.reply({"topics": answers})
 
 
-def commit_in_transaction(cluster: Cluster, call: Call) -> None:
+def commit_in_transaction(cluster: Cluster, call: BrokerCall) -> None:
     """Answer TxnOffsetCommit: the offsets are committed with the transaction."""
     request = call.request
     code = cluster.transactions.check(request.transactional_id, request.producer_id, request.producer_epoch)
@@ -59,7 +59,7 @@ def commit_in_transaction(cluster: Cluster, call: Call) -> None:
     call.reply({"topics": answers})
 
 
-def _of_older_epoch(cluster: Cluster, call: Call) -> Refusal:
+def _of_older_epoch(cluster: Cluster, call: BrokerCall) -> Refusal:
     """Refusals for a commit with an older epoch (KIP-1251): it may have only partitions that the member has held since then."""
     request = call.request
     group = cluster.groups.consumer(request.group_id)
@@ -111,7 +111,7 @@ def _offset_error(cluster: Cluster, topic: FakeTopic | None, wanted: Any, *, by_
 # --- who may commit? -------------------------------------------------------------------------------------------------
 
 
-def _check_member(cluster: Cluster, call: Call, epoch: int, member_id: str, *, is_transactional: bool) -> int:
+def _check_member(cluster: Cluster, call: BrokerCall, epoch: int, member_id: str, *, is_transactional: bool) -> int:
     group_id, instance_id = call.request.group_id, call.get("group_instance_id")
     if not group_id:
         return Code.INVALID_GROUP_ID
@@ -163,7 +163,7 @@ def _check_classic(
 # --- what was committed ----------------------------------------------------------------------------------------------
 
 
-def fetch(cluster: Cluster, call: Call) -> None:
+def fetch(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     stable = call.get("require_stable", False)
     if call.version < _MANY_GROUPS_VERSION:
@@ -173,7 +173,7 @@ def fetch(cluster: Cluster, call: Call) -> None:
         call.reply({"groups": [_fetch_group(cluster, call, group, stable) for group in request.groups]})
 
 
-def _fetch_group(cluster: Cluster, call: Call, wanted: Any, stable: bool) -> Fields:
+def _fetch_group(cluster: Cluster, call: BrokerCall, wanted: Any, stable: bool) -> Fields:
     group_id = wanted.group_id
     code = _check_reader(cluster, wanted)
     if code:
@@ -242,7 +242,7 @@ def _told_topic(cluster: Cluster, group_id: str, name: str, numbers: Iterable[in
 # --- deleting --------------------------------------------------------------------------------------------------------
 
 
-def delete(cluster: Cluster, call: Call) -> None:
+def delete(cluster: Cluster, call: BrokerCall) -> None:
     group_id = call.request.group_id
     if cluster.groups.type_of(group_id) is None:
         call.reply({"error_code": Code.GROUP_ID_NOT_FOUND})

@@ -20,7 +20,7 @@ _MOST_FRAME_BYTES = 100 * 2**20
 
 
 @dataclass(slots=True, eq=False)
-class _Connection:
+class _ClientConnection:
     """The connection of one client. As on a broker, the next request is handled after the last one was answered."""
 
     sock: socket.socket
@@ -51,7 +51,7 @@ class Server:
         self._brokers = brokers
         self._clock = clock
         self._listeners = listeners
-        self._connections: set[_Connection] = set()
+        self._connections: set[_ClientConnection] = set()
         self._selector = selectors.DefaultSelector()
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._is_stopping = False
@@ -121,7 +121,7 @@ class Server:
             if key.fileobj is self._wake_reader:
                 with contextlib.suppress(BlockingIOError):
                     self._wake_reader.recv(4096)
-            elif isinstance(key.data, _Connection):
+            elif isinstance(key.data, _ClientConnection):
                 if mask & selectors.EVENT_READ and not key.data.is_closed:
                     self._read(key.data)
             elif isinstance(key.fileobj, socket.socket):
@@ -143,11 +143,11 @@ class Server:
             return  # The client has gone already.
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = _Connection(sock, node_id)
+        connection = _ClientConnection(sock, node_id)
         self._connections.add(connection)
         self._watch(connection)
 
-    def _read(self, connection: _Connection) -> None:
+    def _read(self, connection: _ClientConnection) -> None:
         try:
             received = connection.sock.recv(_READ_BYTES)
             connection.frames.feed(received)
@@ -159,7 +159,7 @@ class Server:
         if not received:
             self._close(connection)
 
-    def _handle(self, connection: _Connection) -> None:
+    def _handle(self, connection: _ClientConnection) -> None:
         """Handle the received requests, up to one whose answer has to wait."""
         while connection.waiting and not connection.is_busy and not connection.is_closed:
             connection.is_busy = True
@@ -168,7 +168,7 @@ class Server:
                 connection.node_id, payload, self._clock(), lambda answer: self._answer(connection, answer)
             )
 
-    def _answer(self, connection: _Connection, answer: bytes | NoAnswer) -> None:
+    def _answer(self, connection: _ClientConnection, answer: bytes | NoAnswer) -> None:
         """Send an answer. Called within `receive` or later, with `changed` held."""
         connection.is_busy = False
         if answer is NoAnswer.DISCONNECT:
@@ -176,7 +176,7 @@ class Server:
         elif not isinstance(answer, NoAnswer) and not connection.is_closed:
             connection.outgoing += answer
 
-    def _write(self, connection: _Connection) -> None:
+    def _write(self, connection: _ClientConnection) -> None:
         if connection.is_closed:
             return
         try:
@@ -190,7 +190,7 @@ class Server:
             return
         self._watch(connection)
 
-    def _watch(self, connection: _Connection) -> None:
+    def _watch(self, connection: _ClientConnection) -> None:
         """Read on only if the received requests were handled, so that a client that sends without reading fills only its own buffers."""
         events = 0 if connection.waiting else selectors.EVENT_READ
         events |= selectors.EVENT_WRITE if connection.outgoing else 0
@@ -202,7 +202,7 @@ class Server:
             self._selector.register(connection.sock, events, connection)
         connection.watched = events
 
-    def _close(self, connection: _Connection) -> None:
+    def _close(self, connection: _ClientConnection) -> None:
         if connection.is_closed:
             return
         connection.is_closed = True

@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition as TheirPartition
 from membership_client.consumer.translate import after, ours_at, theirs_at
 from membership_client.core.error_codes import Code
 from membership_client.testing.kit.history import What
-from membership_client.testing.kit.membership import LATENCY_S, Membership
+from membership_client.testing.kit.membership import LATENCY_S, VirtualMembership
 from membership_client.testing.kit.waits import Waits, never
 from membership_client.types import Offset, TopicPartition
 
@@ -32,11 +32,11 @@ _AGAIN = {
 }
 
 
-class Commits:
+class VirtualCommits:
     """The commits of one consumer, for the threads of one program, which take turns."""
 
     def __init__(
-        self, world: World, waits: Waits, label: str, membership: Membership, config: Mapping[str, Any]
+        self, world: World, waits: Waits, label: str, membership: VirtualMembership, config: Mapping[str, Any]
     ) -> None:
         self._world = world
         self._waits = waits

@@ -15,10 +15,10 @@ from membership_client.consumer.translate import theirs
 from membership_client.core.events import CallbackKind, Close, RunCallback, Subscribe, Unsubscribe
 from membership_client.core.view import error_of
 from membership_client.runtime.listener import Callback, CallbackContext, as_text
-from membership_client.testing.kit.commits import Commits
-from membership_client.testing.kit.group_view import GROUP
+from membership_client.testing.kit.commits import VirtualCommits
+from membership_client.testing.kit.coordinator_view import GROUP
 from membership_client.testing.kit.history import NO_CALLBACK, What, as_partitions
-from membership_client.testing.kit.membership import HEARTBEAT_INTERVAL_S, SESSION_TIMEOUT_S, Membership
+from membership_client.testing.kit.membership import HEARTBEAT_INTERVAL_S, SESSION_TIMEOUT_S, VirtualMembership
 from membership_client.testing.kit.message import VirtualMessage
 from membership_client.testing.kit.waits import Waits, never
 from membership_client.types import MemberState, TopicPartition
@@ -38,13 +38,13 @@ _CLOSE_S = 30.0
 class ConsumerInRun:
     """Behaves like confluent-kafka's consumer, as far as a program can see. Its membership is the core of this library.
 
-    Callbacks run while the program waits for records, and inside a close. Commits are sent as the program asks, even for
+    Callbacks run while the program waits for records, and inside a close. VirtualCommits are sent as the program asks, even for
     partitions that it no longer owns: Kafka accepts these from any member of the newest epoch.
     """
 
     def __init__(self, world: World, waits: Waits, label: str, config: dict[str, Any]) -> None:
         member_id = world.new_member_id(label)
-        self.membership = Membership(world.scheduler, world.cluster, _member_config(config), member_id)
+        self.membership = VirtualMembership(world.scheduler, world.cluster, _member_config(config), member_id)
         self.membership.on_lost = self._mark_lost
         self._world = world
         self._waits = waits
@@ -55,7 +55,7 @@ class ConsumerInRun:
         self._being_assigned: tuple[TopicPartition, ...] = ()
         self._positions: dict[TopicPartition, int] = {}
         self._paused: set[TopicPartition] = set()
-        self._commits = Commits(world, waits, label, self.membership, config)
+        self._commits = VirtualCommits(world, waits, label, self.membership, config)
         self._polls = 0
         """The number of calls that wait for records."""
         self._closed = False

@@ -5,13 +5,13 @@ from __future__ import annotations
 from membership_client.core.error_codes import Code
 from membership_client.testing.fake_classic import ClassicMember, FakeClassicGroup, JoinPhase
 from membership_client.testing.fake_cluster import FakeCluster
-from membership_client.testing.fake_reconciler import Enrolled, Progress
+from membership_client.testing.fake_reconciler import Enrolled, ReconcileProgress
 from membership_client.types import TopicPartition
 
 GROUP = "group"
 
 
-class GroupView:
+class CoordinatorView:
     """Reads the state of the coordinator, and changes nothing."""
 
     def __init__(self, cluster: FakeCluster) -> None:
@@ -39,7 +39,11 @@ class GroupView:
             is_stable = self._classic.phase is JoinPhase.STABLE and classic.generation == self._classic.generation
             return classic.share if is_stable and classic.has_synced else None
         enrolled = self.enrolled(member_id)
-        if enrolled is None or enrolled.progress is not Progress.STABLE or enrolled.epoch != self.target_epoch():
+        if (
+            enrolled is None
+            or enrolled.progress is not ReconcileProgress.STABLE
+            or enrolled.epoch != self.target_epoch()
+        ):
             return None
         names = {topic.topic_id: topic.name for topic in self._cluster.topics}
         return frozenset(enrolled.assigned.named(names))

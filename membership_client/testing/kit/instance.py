@@ -15,7 +15,7 @@ from membership_client.consumer.settings import settings_of
 from membership_client.errors import ConfigError, MembershipError
 from membership_client.runtime.siblings import Siblings
 from membership_client.testing.kit.history import What
-from membership_client.testing.kit.membership import Membership
+from membership_client.testing.kit.membership import VirtualMembership
 from membership_client.testing.kit.message import VirtualMessage
 from membership_client.testing.kit.recorded_listener import RecordedListener, recorded_listener
 from membership_client.testing.kit.recorder import Recorder
@@ -188,8 +188,11 @@ class Instance:
         for membership in self.memberships():
             membership.answers_to_lose += 1
 
-    def memberships(self) -> Iterator[Membership | VirtualTransport]:
-        every: list[Membership | VirtualTransport] = [*(one.membership for one in self._consumers), *self._members]
+    def memberships(self) -> Iterator[VirtualMembership | VirtualTransport]:
+        every: list[VirtualMembership | VirtualTransport] = [
+            *(one.membership for one in self._consumers),
+            *self._members,
+        ]
         return (membership for membership in every if membership.alive)
 
 

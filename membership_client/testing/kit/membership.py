@@ -41,7 +41,7 @@ HEARTBEAT_INTERVAL_S = 2.0
 SESSION_TIMEOUT_S = 6.0
 
 
-class Membership:
+class VirtualMembership:
     """Does the work of a membership thread with events of the scheduler.
 
     `pending` is the callback that waits to be run. The caller that runs it calls `returned` afterwards.

@@ -22,7 +22,7 @@ from membership_client.core.events import (
 )
 from membership_client.partitions import NOTHING
 from membership_client.testing.fake_coordinator import Client
-from membership_client.testing.fake_reconciler import Progress
+from membership_client.testing.fake_reconciler import ReconcileProgress
 from membership_client.testing.kit.history import What
 from membership_client.testing.kit.membership import LATENCY_S
 from membership_client.types import Node, TopicPartition
@@ -88,7 +88,7 @@ class VirtualTransport:
         enrolled = self._world.group.enrolled(self.known_as)
         if enrolled is None or enrolled.epoch != self._world.group.target_epoch():
             return False
-        return enrolled.progress is Progress.STABLE and enrolled.assigned == self._acknowledged
+        return enrolled.progress is ReconcileProgress.STABLE and enrolled.assigned == self._acknowledged
 
     def fence(self) -> None:
         """Answer the next heartbeat with FENCED_MEMBER_EPOCH."""

@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_END
 
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import CoordinatorSettings
+from membership_client.testing.kit.coordinator_view import GROUP, CoordinatorView
 from membership_client.testing.kit.events import (
     Crash,
     ExpireSession,
@@ -24,7 +25,6 @@ from membership_client.testing.kit.events import (
     Stall,
     StoryEvent,
 )
-from membership_client.testing.kit.group_view import GROUP, GroupView
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
 from membership_client.testing.kit.membership import HEARTBEAT_INTERVAL_S, SESSION_TIMEOUT_S
@@ -71,7 +71,7 @@ class World:
             heartbeat_interval_s=HEARTBEAT_INTERVAL_S, session_timeout_s=SESSION_TIMEOUT_S, assignment_interval_s=0.0
         )
         self.cluster = FakeCluster({topic: partitions}, settings)
-        self.group = GroupView(self.cluster)
+        self.group = CoordinatorView(self.cluster)
         self.scheduler.on_time = lambda: self.cluster.advance(self.scheduler.now)
         self.history = History()
         self.logs: dict[TopicPartition, list[Record]] = {TopicPartition(topic, n): [] for n in range(partitions)}
