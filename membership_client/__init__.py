@@ -1,4 +1,4 @@
-"""Kafka consumer-group membership: stay in the group, and know what it does to you and why."""
+"""Kafka consumers that stay in their group while the application works, and tell why the group rebalances."""
 
 import typing
 
@@ -151,6 +151,6 @@ def __getattr__(name: str) -> typing.Any:
     """Load Consumer when it is first used: a program with another fetcher does not need librdkafka in memory."""
     if name != "Consumer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from membership_client.consumer import Consumer  # noqa: PLC0415 - that is the point
+    from membership_client.consumer import Consumer  # noqa: PLC0415 - loads librdkafka
 
     return Consumer

@@ -33,7 +33,7 @@ class PartitionLike(Protocol):
 
 
 P = TypeVar("P", bound=PartitionLike)
-"""A mapping has keys of one of the two types."""
+"""The type of all keys of one mapping: our TopicPartition or confluent-kafka's."""
 
 MOST_INT32 = 2**31 - 1
 MOST_INT64 = 2**63 - 1
@@ -57,7 +57,7 @@ _BROKEN_PATTERN = (
 """Python's errors for patterns that are wrong in every dialect. Brokers judge the others: RE2/J has syntax that Python lacks."""
 
 _OTHER_SETS = ("[[", "--", "&&", "~~", "||")
-"""Python warns of these, although RE2 knows some of them."""
+"""Python warns about these character sets, although RE2 knows some of them. So they are not checked."""
 
 
 def shown(value: object) -> str:
@@ -81,7 +81,7 @@ def plain(value: T) -> T:
 
 
 def is_unset(value: object) -> bool:
-    """None or an empty text. Whatever else there is need not be comparable: an array of numpy has no single truth."""
+    """None or an empty text. Other values may not be comparable: an array of numpy has no single truth."""
     return value is None or (isinstance(value, str) and not value)
 
 
@@ -94,7 +94,7 @@ def is_text(value: object) -> TypeGuard[str]:
 
 
 def _is_for_c(value: str) -> bool:
-    """As `checked_text`, of any length, because certificates are long."""
+    """Can C and UTF-8 hold the text? Its length does not matter, because certificates are long."""
     return "\0" not in value and value == value.encode(errors="ignore").decode()
 
 
@@ -182,7 +182,7 @@ def _said(value: object) -> str:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Is it an int? A bool, or a float with a whole number, is a mistake here."""
+    """Is it an int? False for a bool, and for a float with a whole number: both are mistakes."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -211,7 +211,7 @@ def checked_moment(name: str, value: object) -> float:
 
 
 def checked_timeout_s(value: object, name: str = "timeout_s") -> float:
-    """As threads and queues take it: neither the negative rest of a budget nor infinity. Raises ConfigError for NaN."""
+    """Seconds as threads and queues take them: a negative timeout is 0, infinity is LONGEST_WAIT_S. ConfigError for NaN."""
     if not _is_number(value):
         raise ConfigError(f"{name} is a number of seconds, not {shown(value)}.")
     return float(min(max(0.0, value), LONGEST_WAIT_S))
@@ -229,10 +229,10 @@ def duration_s(text: str) -> float | None:
 
 
 def whole_from(value: object) -> object:
-    """A number as librdkafka takes it: `6000.0`, `"6000"`, `"6000.0"` and `"0x1770"` are 6000. Anything else as it is.
+    """A number in all forms of librdkafka: `6000.0`, `"6000"`, `"6000.0"` and `"0x1770"` are 6000. Anything else as it is.
 
-    As in librdkafka a fraction is cut off, and a text that begins with 0 is octal. A text that has more in it than a number
-    stays as it is, for a check to refuse: librdkafka takes "5 minutes" for 5.
+    As in librdkafka a fraction is cut off, and a text that begins with 0 is octal. A text with more than a number in it stays
+    as it is, so that a check refuses it: librdkafka takes "5 minutes" for 5.
     """
     if isinstance(value, float):
         return int(value) if math.isfinite(value) else value
@@ -284,7 +284,7 @@ def checked_function(name: str, value: object, of: str) -> None:
 
 
 def optional(check: Callable[[str, Any], T], name: str, value: object) -> T | None:
-    """As `check`, but None is allowed."""
+    """Like `check`, but None is allowed."""
     return None if value is None else check(name, value)
 
 
@@ -298,17 +298,17 @@ def checked_mapping(name: str, value: object) -> Mapping[Any, Any]:
 
 
 def with_dots(config: object, known: Collection[str]) -> dict[str, Any]:
-    """A configuration whose known keys are all spelt with dots. ConfigError for a key in both spellings, or that is no text.
+    """The configuration with dots in all known keys. ConfigError for a key in both spellings, or that is no text.
 
-    And for texts that C cannot hold: confluent-kafka ends the process for a key with half a character, raises SystemError
-    for such a value, and passes on only what stands before a NUL.
+    ConfigError also for texts that C cannot hold: confluent-kafka ends the process for a key with half a character, raises
+    SystemError for such a value, and cuts a text at a NUL.
     """
     dotted: dict[str, Any] = {}
     for key, value in checked_mapping("The configuration", config).items():
         if not isinstance(key, str) or not _is_for_c(key):
             raise ConfigError(f"A configuration key is a string, not {shown(key)}.")
         if isinstance(value, str) and not _is_for_c(value):
-            # It may be a password, and is not shown.
+            # The value is not shown, because it may be a password.
             raise ConfigError(f"The value of {shown(key)} has a NUL, or half a character (a lone surrogate).")
         name = key.replace("_", ".") if key.replace("_", ".") in known else plain(key)
         if name in dotted:
@@ -318,14 +318,14 @@ def with_dots(config: object, known: Collection[str]) -> dict[str, Any]:
 
 
 def checked_items(name: str, value: object, check: Callable[[str, Any], T]) -> tuple[T, ...]:
-    """Each element checked. A single string would be taken for a list of its letters, a mapping for its keys."""
+    """The elements, each checked. A string or a mapping is refused, because its letters or keys would be taken for elements."""
     if isinstance(value, str | bytes | Mapping | type) or not isinstance(value, Iterable):
         raise ConfigError(f"{name} must be a list, not {shown(value)}.")
     return tuple(check(f"{name}: each of them", item) for item in value)
 
 
 def checked_partition(value: object) -> TopicPartition:
-    """As a TopicPartition of ours: from one, from one of confluent-kafka, or from a pair of topic and number.
+    """Our TopicPartition, from one of ours, one of confluent-kafka's, or a pair of topic and number.
 
     Raises:
         ConfigError: no partition has that name.
@@ -342,7 +342,7 @@ def checked_partition(value: object) -> TopicPartition:
 
 
 def _is_theirs(value: object) -> TypeGuard[PartitionLike]:
-    """Is it a confluent_kafka.TopicPartition? Does not import confluent-kafka: without it nothing can be one."""
+    """Is it a confluent_kafka.TopicPartition? Does not import confluent-kafka: if the program did not, the value cannot be one."""
     kind = getattr(sys.modules.get("confluent_kafka"), "TopicPartition", None)
     return kind is not None and isinstance(value, kind)
 

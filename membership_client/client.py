@@ -74,7 +74,7 @@ from membership_client.runtime.ownership import Ownership, OwnershipNumbers, bei
 from membership_client.runtime.rebalance_history import RebalanceHistory
 from membership_client.runtime.siblings import siblings_of_process
 from membership_client.runtime.topic_names import NamedPartitions, TopicNames
-from membership_client.runtime.waiting import Condition, Tell, Waiter, name_of
+from membership_client.runtime.waiting import Condition, Tell, Waiter, not_met
 from membership_client.runtime.worker import Observer, Worker
 from membership_client.security import Security
 from membership_client.security.settings import warn_of_weaknesses, with_password
@@ -102,13 +102,13 @@ class GroupMember:
             snapshot = member.wait_until(MemberState.STABLE, timeout_s=30)
             print(snapshot.owned)
 
-    Every method may be called from any thread. Those that ask for something (`subscribe`, `unsubscribe`) return at
-    once; `wait_until` waits for the outcome. `close` is bounded, idempotent and may be called in a signal handler.
+    Every method may be called from any thread. `subscribe` and `unsubscribe` return at once; `wait_until` waits for the
+    outcome. `close` is bounded, idempotent and may be called in a signal handler.
     Heartbeats depend on nothing the application does: they go on while callbacks block and while it works.
     Each observer is called with every `Step`, on the membership thread, and must be quick; one that raises is dropped.
     Callbacks run on a thread of their own, unless a `runner` runs them elsewhere.
-    A mapping may hold the keys of `Security` too; beside a `MemberConfig`, which is written to traces and so knows no
-    secrets, they are given as `security`.
+    A mapping may also hold the keys of `Security`. A `MemberConfig` holds no secrets, because it is written to traces:
+    give them as `security`.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class GroupMember:
         self._forgiven: Problem | None = None
         self._forked = False
         self._is_subscribed = False
-        """What the application asked for last. The membership thread may not have processed it yet."""
+        """True after subscribe(), False after unsubscribe(). The membership thread may not have processed it yet."""
         self._owned = NamedPartitions()
         forked.register(self)
         forked.refuse_in_forked_children(self, GroupMember._forked_error)
@@ -203,15 +203,15 @@ class GroupMember:
         self._worker.post(self._telemetry.asked(Unsubscribe(mode=leave, reason=reason_text(reason))))
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Have a classic group rebalance, and say why: it is in the broker's log. Returns at once.
+        """Have a classic group rebalance; the broker logs the reason. Returns at once.
 
-        Under KIP-848 the coordinator alone decides; it is only told everything about this member once more.
+        Under KIP-848 the coordinator alone decides; the member only sends it a full heartbeat.
         """
         self._check_usable()
         self._worker.post(Rebalance(reason=reason_text(reason)))
 
     def poll(self) -> None:
-        """Tell the member that the application is alive, and learn what went wrong since the last time.
+        """Tell the member that the application is alive; raise what went wrong since the last call.
 
         Optional: the clock of `max.poll.interval.ms` starts with the first poll. Raises the error of a callback that
         raised (each once, under `callback_errors="raise"`), and the fatal error for as long as the member is FATAL.
@@ -229,16 +229,16 @@ class GroupMember:
             raise error
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Another user or password (PLAIN, SCRAM). Any thread.
+        """Replace the user and password (PLAIN, SCRAM). Any thread.
 
-        New connections and sessions that are renewed use it; those that are open stay. ConfigError, which shows neither,
-        if there is no password to replace. A member that was refused with the old one starts over with subscribe().
+        New connections and renewed sessions use them; open connections stay. ConfigError, which shows neither, if the
+        configuration has no password. A member whose old password was refused starts over with subscribe().
         """
         self._check_usable()
         self._set_sasl_credentials(username, password)
 
     def _set_sasl_credentials(self, username: object, password: object) -> None:
-        """As `set_sasl_credentials`, also for a member that a bug has ended, because its Consumer still fetches."""
+        """Like `set_sasl_credentials`, also for a member that a bug has ended, because its Consumer still fetches."""
         self._transport.use(with_password(self._transport.security, username, password))
 
     # --- offsets -----------------------------------------------------------------------------------------------------
@@ -246,20 +246,20 @@ class GroupMember:
     def commit(self, offsets: Mapping[P, Offset | int], *, timeout_s: float = 10.0) -> None:
         """Commit as this member: each offset is that of the next record to read.
 
-        Blocks until the coordinator has taken them all. A stale epoch is retried with the newest one while the partition
-        is owned; once it is not, NotOwnedError says so, mostly without asking, and also if it is owned once more by then:
-        a commit belongs to the ownership under which it was called. Works in an assigned callback for its partitions,
-        in a revoked one, where they are still ours, and not in a lost one. Commits are carried out in the order they are called.
+        Blocks until the coordinator has accepted all of them. A commit belongs to the ownership under which it was called.
+        While that lasts, a commit that is refused for a stale epoch is repeated with the newest one. Once it is over,
+        NotOwnedError is raised, mostly without a request, also if this member owns the partition again by then. An assigned
+        or revoked callback can commit its partitions, a lost one cannot. Commits are carried out in the order of the calls.
         """
         whole = checked_offsets(offsets)
         self._commit(whole, self._ownership_of(whole), checked_timeout_s(timeout_s))
 
     def _delayed(self, call_id: int, since: float, why: str) -> None:
-        """A callback cannot begin yet. Any thread."""
+        """Report that a callback cannot begin yet, and why. Any thread."""
         self._worker.post(CallbackDelayed(call_id, since, why))
 
     def _ownership_of(self, partitions: Collection[TopicPartition]) -> Ownership:
-        """For a `_commit` that may come later. Any thread."""
+        """The ownership of this moment, for a `_commit` that may come later. Any thread."""
         member = self._worker.known
         given = being_assigned(member).of_names({partition.topic for partition in partitions}, member.names)
         assigning = frozenset(given.named(member.names))
@@ -268,7 +268,7 @@ class GroupMember:
         )
 
     def _commit(self, offsets: Mapping[TopicPartition, Offset], ownership: Ownership, timeout_s: float) -> None:
-        """The arguments are checked already."""
+        """Like `commit`; the arguments are checked already."""
         self._check_usable()
         self._check_may_wait()
         if offsets:
@@ -279,7 +279,7 @@ class GroupMember:
     def committed(
         self, partitions: Iterable[PartitionLike], *, timeout_s: float = 10.0
     ) -> dict[TopicPartition, Offset | None]:
-        """The offsets that the group last committed; None where it committed none. Needs a subscription; any partition may be asked for."""
+        """The offsets that the group last committed; None where it committed none. Needs a subscription, which need not have the partitions."""
         timeout_s = checked_timeout_s(timeout_s)
         wanted = frozenset(checked_partitions("partitions", partitions))
         self._check_usable()
@@ -305,13 +305,13 @@ class GroupMember:
         return owned.named
 
     def owns(self, partition: PartitionLike) -> bool:
-        """Cheap enough for every record: a look-up in a set that is built once per rebalance."""
+        """Does this member own the partition now? Cheap enough for every record, because it is a look-up in a set."""
         try:
             if partition in self.assignment():
                 return True
-        except TypeError:  # It cannot be hashed.
+        except TypeError:  # The argument cannot be hashed.
             pass
-        # Only here: what was found is a partition. One of confluent-kafka's is found under our type.
+        # Checked only now, because what was found in the set is a partition. One of confluent-kafka's has another type.
         return checked_partition(partition) in self.assignment()
 
     @property
@@ -321,11 +321,11 @@ class GroupMember:
 
     @property
     def trace(self) -> Journal:
-        """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`; any thread."""
+        """The last steps of the member. `trace.save(path)` writes them for `membership-client diagnose`; any thread."""
         return self._journal
 
     def health(self) -> Health:
-        """For liveness and readiness probes."""
+        """Whether the member is live and ready, and why, for probes. Any thread, at any time, also after close()."""
         if self._forked:
             return forked.child_health()
         return health_of(self._worker.member, time.monotonic())
@@ -340,13 +340,13 @@ class GroupMember:
         return self._explain(waits_for_poll=False, callback_began_at=None)
 
     def _explain(self, *, waits_for_poll: bool, callback_began_at: float | None) -> str:
-        """`waits_for_poll`: the callback that is wanted has not begun, because no thread polls; else when it began."""
+        """The text for a Consumer. `waits_for_poll`: the callback that is wanted has not begun, because no thread polls."""
         if self._forked:
             return forked.child_explanation()
-        from membership_client.runtime.explanation import Moment, explanation  # noqa: PLC0415 - few programs ask
+        from membership_client.runtime.explanation import Circumstances, explanation  # noqa: PLC0415 - few programs ask
 
         history, worker = self._history, self._worker
-        moment = Moment(
+        circumstances = Circumstances(
             now=time.monotonic(),
             state_since=history.state_since,
             last=history.last,
@@ -357,7 +357,7 @@ class GroupMember:
             is_subscribed=self._is_subscribed,
             busy=place_text(self._runner.thread()),
         )
-        return explanation(worker.known, moment)
+        return explanation(worker.known, circumstances)
 
     def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
         """Wait for a state, or until a function of the snapshot returns True.
@@ -374,7 +374,7 @@ class GroupMember:
 
     @contextlib.contextmanager
     def _waiting(self, condition: Condition, tell: Tell) -> Iterator[Waiter]:
-        """Inside, `tell` is called with what ends the wait, at once or later."""
+        """Inside the block, `tell` is called with the outcome of the wait, at once or later."""
         waiter = Waiter(condition, tell)
         self._check_usable(closing_is_fine=True)
         self._waiters.append(waiter)
@@ -382,13 +382,14 @@ class GroupMember:
             if self._is_fatal() or self._worker.member.state is not MemberState.FATAL:
                 waiter.offer(self.snapshot)
             if self._worker.stopped:
-                tell(self.snapshot)  # Nothing changes any more, and no thread is left to call it.
+                tell(self.snapshot)  # The member has ended, so no thread will call `tell`.
             yield waiter
         finally:
             self._waiters.remove(waiter)
 
     def _too_late(self, condition: Condition, timeout_s: float | None) -> WaitTimeoutError:
-        return WaitTimeoutError(f"Not {name_of(condition)} within {timeout_s} s: {self.health().why}.", self._identity)
+        detail = f"{not_met(condition)} within {timeout_s} s: {self.health().why}."
+        return WaitTimeoutError(detail, self._identity)
 
     def _verdict(self, waiter: Waiter, outcome: Snapshot | Exception) -> Snapshot:
         if isinstance(outcome, Exception):
@@ -403,12 +404,12 @@ class GroupMember:
     def close(
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
-        """Give the partitions back, leave, and end the thread: within `timeout_s`, and a second time does nothing.
+        """Give the partitions back, leave, and end the thread, within `timeout_s`. A second call does nothing.
 
-        Without a timeout the coordinator has 10 s, and each callback what the group grants it: `max.poll.interval.ms`.
-        With one, the membership ends in time also under a callback that still runs, whose commits are refused then.
-        The report says what was done and how it ended. Called from within a callback or an observer it cannot wait for
-        itself: it returns at once, and the close goes on when that returns.
+        Without a timeout the coordinator has 10 s, and each callback `max.poll.interval.ms`, as the group grants it. With
+        one, the membership ends in time even if a callback still runs; its commits are refused then. The report says what
+        was done and how it ended. Inside a callback or an observer close() cannot wait for the thread that calls it: it
+        returns at once, and the close goes on when the callback or observer has returned.
         """
         reason, timeout_s = self._close_arguments(leave, reason, timeout_s)
         return forked.child_close() if self._forked else self._closing.close(leave, reason, timeout_s)
@@ -416,12 +417,12 @@ class GroupMember:
     def _close_arguments(
         self, leave: LeaveMode, reason: object, timeout_s: float | None
     ) -> tuple[str | None, float | None]:
-        """Reason and time, checked before anything is done."""
+        """The reason and the timeout. Checks all arguments before anything is done."""
         self._check_mode(leave)
         return reason_text(reason), close_timeout_s(timeout_s)
 
     def _begin_close(self, leave: LeaveMode, reason: str | None, timeout_s: float | None) -> None:
-        """Before a close() that waits: several members leave at the same time."""
+        """Begin to close without waiting, so that several members leave at the same time; close() waits for the end."""
         self._closing.begin(leave, reason, timeout_s)
 
     def __enter__(self) -> Self:
@@ -435,12 +436,12 @@ class GroupMember:
     # --- on the membership thread, and checks ------------------------------------------------------------------------
 
     def _run(self) -> None:
-        """On the membership thread, as long as the member lives."""
+        """The membership thread: runs the member until it has ended."""
         try:
             if self._worker.keeper is not None:
                 self._worker.keeper.link.prepare()
             self._worker.run()
-        except BaseException:  # noqa: BLE001 - whatever it is, the member says so
+        except BaseException:  # noqa: BLE001 - the member is FATAL with this error as its problem
             logger.exception("[%s] the membership thread ended by a bug; please report it", self._config.group_id)
         finally:
             self._siblings.remove(self._worker)
@@ -450,7 +451,7 @@ class GroupMember:
             self._offer_last()
 
     def _on_step(self, step: Step) -> None:
-        """On the membership thread, after every step."""
+        """The last observer, called on the membership thread after every step."""
         self._siblings.tell(self._worker, step)
         for effect in step.effects:
             if isinstance(effect, Warn):
@@ -467,8 +468,8 @@ class GroupMember:
                 waiter.offer(snapshot)
 
     def _warn(self, effect: Warn, member: Member) -> None:
-        """In the log, in the trace and to the listener."""
-        # A close may wait for the coordinator alone: then no thread is busy.
+        """Write the warning to the log and the trace, and pass it to the listener."""
+        # A close may wait for the coordinator only, while no thread is busy.
         called_by = self._runner.thread() if member.call is not None else None
         warning = warning_of(effect, self._polled_by if effect.budget is Budget.POLL else called_by)
         log_warning(member, warning)
@@ -488,7 +489,7 @@ class GroupMember:
         return self._worker.member.identity
 
     def _is_fatal(self) -> bool:
-        """False while the membership thread has not yet processed a subscribe() that starts over."""
+        """Has the member ended FATAL? False while the membership thread has not yet processed a subscribe() that starts over."""
         member = self._worker.member
         return member.state is MemberState.FATAL and (member.problem is None or member.problem is not self._forgiven)
 
@@ -498,7 +499,7 @@ class GroupMember:
                 "An observer runs on the membership thread, which cannot wait for itself.", self._identity
             )
         if not self._thread.was_started:
-            # The thread starts with the first subscription: without it the whole timeout would pass.
+            # Without a subscription there is no thread yet, so the call would wait for its whole timeout.
             raise OffsetError("Offsets are committed and read as a member: call subscribe() first.", self._identity)
 
     def _check_mode(self, leave: LeaveMode) -> None:
@@ -519,7 +520,7 @@ class GroupMember:
         return ForkedMemberError(forked.BELONGS_TO_PARENT, self._identity)
 
     def _after_fork(self) -> None:
-        """In the child: close the copies of sockets and files, without sending anything."""
+        """In a forked child: close the copies of sockets and files, without sending anything."""
         self._forked = True
         self._worker.stopped = True
         if self._worker.keeper is not None:

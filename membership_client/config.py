@@ -35,7 +35,7 @@ CallbackErrorPolicy = Literal["raise", "leave", "continue"]
 
 _LEGAL_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _LONGEST_KEY = 100
-"""An unknown key is cut to this length before the nearest known one is looked for: that takes time by the square of it."""
+"""An unknown key is cut to this length before the nearest known key is searched, which takes quadratic time."""
 _PLACEHOLDERS = {"group", "member", "instance", "pid"}
 
 ProtocolChoice = Literal["auto", "consumer", "classic"]
@@ -46,18 +46,18 @@ CLASSIC_ONLY = {
     "heartbeat.interval.ms": "the brokers set it: consumer.heartbeat.interval.ms in the group's configuration",
     "partition.assignment.strategy": "the brokers assign: choose with group.remote.assignor (uniform or range)",
 }
-"""Of no use with `group.protocol=consumer`, so refused there; and why."""
+"""Keys that are refused with `group.protocol=consumer`, because they have no effect there, and why."""
 
 
 KIP_848_ONLY = {
     "group.remote.assignor": "members assign: choose with partition.assignment.strategy",
 }
-"""Of no use in the classic protocol, so refused with `group.protocol=classic`; and why."""
+"""Keys that are refused with `group.protocol=classic`, because they have no effect there, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberConfig:
-    """Everything a member can be told. Immutable; a bad value raises ConfigError here and nowhere later.
+    """The configuration of a member. Immutable; a bad value raises ConfigError here and nowhere later.
 
         config = MemberConfig(bootstrap_servers="localhost:9092", group_id="tills", group_instance_id="till-3")
         with GroupMember(config) as member:
@@ -73,19 +73,19 @@ class MemberConfig:
     """KIP-848 or the classic protocol; `auto` takes KIP-848 where the brokers have it and the group can be upgraded."""
     group_instance_id: str | None = None
     group_instance_id_conflict: ConflictPolicy = "wait"
-    """When another process holds the instance id: wait up to its session timeout, take it over, or fail at once."""
+    """What to do if another process holds the instance id: wait up to its session timeout, take it over, or fail at once."""
     group_remote_assignor: str | None = None
-    """KIP-848 only: which of the brokers' assignors; None leaves it to them."""
+    """KIP-848 only: the brokers' assignor to use; None leaves the choice to them."""
     partition_assignment_strategy: tuple[str, ...] = ("range", "cooperative-sticky")
-    """Classic only: what this member can assign by, best first. Cooperative if all of them are."""
+    """Classic only: the strategies that this member offers, best first. The member is cooperative if all of them are."""
     session_timeout_ms: int = 45_000
-    """Classic only: after so long without a heartbeat both sides give the membership up."""
+    """Classic only: after so long without a heartbeat the coordinator drops the member, and the member counts as fenced."""
     heartbeat_interval_ms: int = 3_000
-    """Classic only."""
+    """Classic only: the time between two heartbeats."""
     metadata_max_age_ms: int = 300_000
     """How often a classic leader, and a classic member that subscribed by pattern, looks for new topics and partitions.
 
-    In both protocols also how often a member looks whether subscribed topics of which it has nothing still exist.
+    In both protocols also how often a member checks that subscribed topics of which it has no partition still exist.
     """
     client_id: str = DEFAULT_CLIENT_ID
     client_rack: str | None = None
@@ -99,21 +99,21 @@ class MemberConfig:
     """Seconds between attempts to enter a full group; None makes a full group fatal."""
     callback_errors: CallbackErrorPolicy = "raise"
     trace_file: str | None = None
-    """Every step goes to this file as well; `{group}`, `{member}`, `{instance}` and `{pid}` are filled in."""
+    """The file to which every step is written; `{group}`, `{member}`, `{instance}` and `{pid}` are filled in."""
     trace_file_max_bytes: int = 10_000_000
-    """At this size the file is put aside, and a new one begun."""
+    """At this size the trace file is renamed, and a new one is begun."""
     trace_file_keep: int = 3
     """How many full trace files are kept."""
     enable_metrics_push: bool = True
     """Brokers with a receiver of client metrics (KIP-714) get the metrics of the membership that they ask for."""
     telemetry_member_id_label: bool = False
-    """Member and instance id on metrics too: tells members apart, at the price of new series with every start."""
+    """Also put member and instance id on metrics. They tell members apart, but every start makes new series."""
     heartbeat_keeper: KeeperChoice = "off"
     """`process`: a small process beside this one sends heartbeats while an extension holds the interpreter (Linux)."""
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Any]) -> MemberConfig:
-        """From dotted or snake_case keys, with values as librdkafka takes them: "6000" or 6000.0 for 6000, "CLASSIC" for classic.
+        """From dotted or snake_case keys, with values in all forms of librdkafka: "6000" or 6000.0 for 6000, "CLASSIC" for classic.
 
         An empty text means that the key is not given. Unknown keys are refused, with the nearest known one.
         """
@@ -160,7 +160,7 @@ class MemberConfig:
         optional(_checked_pause, "retry_when_full_s", self.retry_when_full_s)
 
     def _check_protocol(self) -> None:
-        """A key that has no effect in the chosen protocol is refused: probably another protocol was meant."""
+        """A key without effect in the chosen protocol is refused, because probably the other protocol was meant."""
         if self.group_protocol == "classic" and self.group_remote_assignor is not None:
             key = "group.remote.assignor"
             raise ConfigError(f"{key} belongs to KIP-848; in the classic protocol {KIP_848_ONLY[key]}.")
@@ -170,7 +170,7 @@ class MemberConfig:
             raise ConfigError(f"{key} belongs to the classic protocol; under KIP-848 {why}.")
 
     def without_effect(self, unused: Mapping[str, str]) -> dict[str, str]:
-        """Those of the `unused` keys that were given another value than their default, and why they have no effect."""
+        """The `unused` keys whose value is not their default, and why they have no effect."""
         given = (field.name.replace("_", ".") for field in fields(self) if getattr(self, field.name) != field.default)
         return {key: unused[key] for key in given if key in unused}
 
@@ -184,7 +184,7 @@ _MAY_BE_EMPTY = frozenset(
 
 
 def _understood(name: str, value: object) -> Any:
-    """As the field holds it, if librdkafka would take it in this key; anything else as it is, for the checks."""
+    """The value as the field holds it, if librdkafka would take it in this key; anything else as it is, for the checks."""
     if name in _WORDS:
         return word_from(value)
     if name in _FLAGS:
@@ -193,7 +193,7 @@ def _understood(name: str, value: object) -> Any:
 
 
 def _is_unset(name: str, value: object) -> bool:
-    """Librdkafka takes an empty text, and None, for the default."""
+    """Does the value mean the default, as None and an empty text do in librdkafka?"""
     return name in _MAY_BE_EMPTY and is_unset(value)
 
 
@@ -201,7 +201,7 @@ def _plain(value: object) -> Any:
     if not isinstance(value, tuple):
         return plain(value)
     copy = tuple(map(plain, value))
-    # A trace leaves a default out if it is the same object.
+    # A trace omits a value that is the same object as the default.
     return value if all(one is other for one, other in zip(copy, value, strict=True)) else copy
 
 
@@ -220,7 +220,7 @@ def _field_name(key: str, names: Mapping[str, str]) -> str:
 
 
 def require_instance_id(value: object) -> None:
-    """ConfigError unless a broker would take it; None is no instance id, and right as well."""
+    """ConfigError unless a broker would accept it; None, which is no instance id, is right as well."""
     if value is None:
         return
     if not isinstance(value, str) or value in {".", ".."} or not _LEGAL_ID.fullmatch(value):
@@ -231,7 +231,7 @@ def require_instance_id(value: object) -> None:
 
 
 def _listed(strategies: str | list[Any]) -> tuple[Any, ...]:
-    """As librdkafka has it, separated by commas, or as Java has it, a list."""
+    """The strategies, from a text with commas, as librdkafka takes it, or from a list, as Java takes it."""
     if isinstance(strategies, list):
         return tuple(strategies)
     return tuple(name.strip() for name in strategies.split(",") if name.strip())
@@ -260,7 +260,7 @@ def _require_template(key: str, value: str | None) -> None:
 
 
 def checked_milliseconds(key: str, value: object) -> int:
-    """As Kafka's format holds it, an int32, and not 0."""
+    """The value, if it is positive and fits into an int32, as in Kafka's format."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= MOST_INT32:
         raise ConfigError(f"{key} must be a positive whole number of milliseconds, below 2**31, not {shown(value)}.")
     return value
@@ -282,7 +282,7 @@ _HOST = re.compile(r"[^\s/@\[\]]{1,255}")
 
 
 def parse_bootstrap(servers: str, protocol: str | None = None) -> tuple[Node, ...]:
-    """Each is `host`, `host:port`, `[ipv6]:port` or one of these after `PROTOCOL://`; the port is 9092 unless it is given.
+    """The addresses of the list. Each is `host`, `host:port` or `[ipv6]:port`, maybe after `PROTOCOL://`; the default port is 9092.
 
     `protocol` is what security.protocol says; None if that is not known yet.
 
@@ -298,14 +298,14 @@ def parse_bootstrap(servers: str, protocol: str | None = None) -> tuple[Node, ..
 
 def _parse_entry(entry: str, protocol: str | None) -> Node:
     if "@" in entry:
-        # Not shown: what stands before an @ may be a password.
+        # The address is not shown, because the text before an @ may be a password.
         raise ConfigError(
             "bootstrap.servers: an address is host:port, without a user: sasl.username says who connects."
         )
     scheme, separator, address = entry.rpartition("://")
     if separator:
         _check_scheme(scheme.lower(), protocol)
-        address = address.partition("/")[0]  # As librdkafka has it, a path is passed over.
+        address = address.partition("/")[0]  # As in librdkafka, a path is ignored.
     return _parse_address(address, entry)
 
 
@@ -320,7 +320,7 @@ def _check_scheme(scheme: str, protocol: str | None) -> None:
 
 
 def _parse_address(address: str, entry: str) -> Node:
-    """A colon stands before a port, unless there are several of them and no brackets: then it is an IPv6 address."""
+    """Split host and port. Several colons without brackets are an IPv6 address without a port."""
     host, colon, port = address.rpartition(":")
     if not colon or (":" in host and not host.endswith("]")):
         host, port = address, str(_DEFAULT_PORT)

@@ -36,7 +36,7 @@
         ├── UnexpectedBrokerError
         └── MembershipThreadError
 
-A `Problem` is the same thing as a value: the pure core records problems, the edges raise errors made of them.
+A `Problem` is the same as a value: the pure core records problems, and the modules around it raise errors made of them.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Identity:
 
 
 class MembershipError(Exception):
-    """The root of all errors. It names the group and the member; its text ends with what to do next."""
+    """The base class of all errors. It names the group and the member; its text says what to do next."""
 
     advice: ClassVar[str] = ""
 
@@ -127,11 +127,11 @@ class MembershipError(Exception):
 
 
 class ConfigError(MembershipError, ValueError):
-    """A key, a value or an argument that cannot work. Nothing was started, sent or changed."""
+    """A key, a value or an argument cannot work. Nothing was started, sent or changed."""
 
 
 class ListenerError(MembershipError, TypeError):
-    """A callback that could never be called: it is no function, or its arguments do not fit."""
+    """A callback could never be called: it is no function, or its parameters do not fit."""
 
 
 class MemberClosedError(MembershipError):
@@ -156,14 +156,14 @@ class CallbackFailedError(MembershipError):
     advice = "A failed assign is tried again; partitions of a failed revoke are given up all the same."
 
 
-class ConnectionProblem(MembershipError):  # noqa: N818 - it passes, so "problem" is the truth
-    """There is no coordinator at the moment. It passes: the member keeps trying."""
+class ConnectionProblem(MembershipError):  # noqa: N818 - the name says that the member goes on
+    """There is no coordinator at the moment, or it cannot be reached. The member keeps trying."""
 
     advice = "The member keeps trying; check bootstrap.servers and the brokers if this lasts."
 
 
 class NotKafkaError(ConnectionProblem):
-    """Something else than Kafka answers on that port."""
+    """The server that answers on that port is no Kafka broker."""
 
     advice = "Check the port in bootstrap.servers; the member keeps trying."
 
@@ -215,7 +215,7 @@ class TopicGoneError(NotOwnedError):
 class OffsetAccessError(OffsetError):
     """There is no access to the group, or to a topic of the commit."""
 
-    advice = "Grant it, then ask again."
+    advice = "Grant the operation, then commit or ask again."
 
 
 class OffsetTimeoutError(OffsetError, TimeoutError):
@@ -231,14 +231,14 @@ class FatalError(MembershipError):
 
 
 class FencedInstanceIdError(FatalError):
-    """Another process took our `group.instance.id`."""
+    """Another process took the member's `group.instance.id`."""
 
     advice = "Another process took over this group.instance.id: stop this one, or give each process its own id."
     may_resubscribe = False
 
 
 class InstanceIdInUseError(FatalError):
-    """Another process holds our `group.instance.id` and did not release it."""
+    """Another process holds the member's `group.instance.id` and did not release it."""
 
     advice = (
         "Stop the other process or give this one its own group.instance.id; if the holder is dead, "
@@ -268,7 +268,7 @@ class ClusterAuthorizationError(FatalError):
 
 
 class AuthenticationError(FatalError):
-    """The broker does not accept our user name, password, token or certificate."""
+    """The broker does not accept the user name, password, token or certificate."""
 
     advice = "Check security.protocol, sasl.* or ssl.certificate.* and what the broker knows, then subscribe() again."
 

@@ -1,4 +1,4 @@
-"""What a member is called: in the log, the debugger, `watch`, `groups` and telemetry."""
+"""Names of members for the log, the debugger, `watch`, `groups` and telemetry."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 DEFAULT_CLIENT_ID = "membership-client"
 DEFAULT_CLIENT_IDS = frozenset({"", DEFAULT_CLIENT_ID, "rdkafka"})
-"""What clients send if the application has set no client.id: it names no member."""
+"""What clients send if the application has set no client.id. These names tell no member from others."""
 
 _SHORT = 8
-"""Letters of a member id that tell it from others."""
+"""How many letters of a member id are shown, to tell it from others."""
 
 
 def member_name(instance_id: str | None, client_id: str, host: str, pid: int | None) -> str:
@@ -25,7 +25,7 @@ def member_name(instance_id: str | None, client_id: str, host: str, pid: int | N
 
 
 def with_member_id(name: str, member_id: str) -> str:
-    """The name of a member if another one has the same. A coordinator's id for a classic member ends in what differs."""
+    """The name with the end of the member id, for a member whose name another one has, too. Classic ids differ at the end."""
     return f"{name} ({member_id[-_SHORT:]})"
 
 

@@ -1,7 +1,7 @@
-"""A set of partitions keyed by topic id.
+"""A set of partitions, grouped by topic id.
 
-Grouped by topic because that is how the wire carries them, and because an assignment of 50,000 partitions in which one
-moved is then compared topic by topic, in C.
+Requests and answers have them in these groups, too. Two assignments of 50,000 partitions of which one moved are compared
+topic by topic, in C.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from membership_client.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """Immutable. Topics without partitions are never kept, so equality is equality of content."""
+    """An immutable set of partitions. Topics without partitions are never kept, so equal values have equal content."""
 
     by_topic: Mapping[UUID, frozenset[int]] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def of(cls, topics: Mapping[UUID, Iterable[int]]) -> Partitions:
-        """Build from what a peer sent: duplicates and negative numbers are dropped."""
+        """From what a peer sent; duplicates and negative numbers are dropped."""
         return cls({topic: held for topic, numbers in topics.items() if (held := _of_peer(tuple(numbers)))})
 
     def __bool__(self) -> bool:
@@ -41,12 +41,12 @@ class Partitions:
 
     def __sub__(self, other: Partitions) -> Partitions:
         theirs = other.by_topic
-        # A set that stays whole stays the same object; `numbers - frozenset()` would be a copy.
+        # A set from which nothing goes stays the same object; `numbers - frozenset()` would be a copy.
         rest = ((t, numbers - theirs[t] if t in theirs else numbers) for t, numbers in self._unlike(theirs))
         return Partitions({topic: numbers for topic, numbers in rest if numbers})
 
     def _unlike(self, theirs: Mapping[UUID, frozenset[int]]) -> Iterable[tuple[UUID, frozenset[int]]]:
-        """The topics whose set is not the very same object: all that differ, and maybe some that are equal.
+        """The topics whose sets are two objects: all that differ, and maybe some that are equal.
 
         The rules of a member compare all the time, mostly values with the same topics in the same order, which share all
         sets but a few (see `sharing`). Then nothing here runs in Python, nor does `UUID.__hash__`, which is written in it.
@@ -61,7 +61,7 @@ class Partitions:
         return Partitions({**mine, **{t: mine[t] | numbers if t in mine else numbers for t, numbers in more.items()}})
 
     def without(self, few: Partitions) -> Partitions:
-        """As `self - few`, in a time that depends on the number of topics in `few` only."""
+        """Equal to `self - few`, in a time that depends on the number of topics in `few` only."""
         rest = {**self.by_topic}
         for topic in few.by_topic.keys() & rest.keys():
             rest[topic] -= few.by_topic[topic]
@@ -70,7 +70,7 @@ class Partitions:
         return Partitions(rest)
 
     def sharing(self, other: Partitions) -> Partitions:
-        """The same content, in the other's sets and order as far as it has them: comparing the two is then quick."""
+        """Equal to this value, with the sets and the order of `other` as far as they are equal, so that comparing the two is quick."""
         theirs = other.by_topic
         changed = {t: numbers for t, numbers in self._unlike(theirs) if theirs.get(t) != numbers}
         return Partitions({**other.of_topics(self.by_topic).by_topic, **changed})
@@ -108,7 +108,7 @@ sets of 50 takes 3 ms, finding them 0.5. The bounds keep what hostile answers ca
 
 
 def in_order(numbers: frozenset[int]) -> tuple[int, ...]:
-    """As they are sent."""
+    """The numbers in the order in which they are sent."""
     return _known_tuple(numbers) if len(numbers) <= SHARED_LENGTH else _tuple_of(numbers)
 
 
@@ -117,7 +117,7 @@ def _tuple_of(numbers: frozenset[int]) -> tuple[int, ...]:
 
 
 def _of_peer(numbers: tuple[int, ...]) -> frozenset[int]:
-    """As they came: a negative number is no partition."""
+    """The set of numbers that a peer sent, without negative ones, which are no partitions."""
     return _known_set(numbers) if len(numbers) <= SHARED_LENGTH else _set_of(numbers)
 
 
@@ -132,7 +132,7 @@ _known_set = functools.lru_cache(maxsize=SHARED_ARRAYS)(_set_of)
 NOTHING = Partitions()
 
 
-# --- as people write them: `orders[0-3,7]` ---------------------------------------------------------------------------
+# --- partitions as text: `orders[0-3,7]` -----------------------------------------------------------------------------
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -147,13 +147,13 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def numbers_of(text: str) -> Iterable[int]:
-    """What `ranges` wrote. ValueError if it did not; see `count_of` for text that others chose."""
+    """The numbers in a text of `ranges`. ValueError for other text; for text from elsewhere call `count_of` first."""
     for first, last in _bounds(text):
         yield from range(first, last + 1)
 
 
 def count_of(text: str) -> int:
-    """How many numbers that is, without making them: `0-999999999` is eleven letters. ValueError as above."""
+    """How many numbers the text has, without making them: `0-999999999` has only eleven letters. ValueError as above."""
     return sum(last - first + 1 for first, last in _bounds(text))
 
 
@@ -171,7 +171,7 @@ def _bounds(text: str) -> Iterator[tuple[int, int]]:
 
 
 def shares(partitions: Iterable[TopicPartition]) -> list[str]:
-    """A topic each: `bills[0]`, `orders[0-3,7]`."""
+    """One text for each topic: `bills[0]`, `orders[0-3,7]`."""
     topics: dict[str, set[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, set()).add(number)
@@ -187,7 +187,7 @@ _MOST_TOPICS = 8
 
 
 def first_shares(partitions: Iterable[TopicPartition]) -> str:
-    """As `shares`, of the first topics, and how many more: a line must not hold hundreds. Empty if there are none."""
+    """The shares of the first topics in one text, and how many topics more there are. Empty if there are none."""
     topics = shares(partitions)
     more = f" and {len(topics) - _MOST_TOPICS} more topics" if len(topics) > _MOST_TOPICS else ""
     return f"{' '.join(topics[:_MOST_TOPICS])}{more}"

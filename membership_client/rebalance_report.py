@@ -1,4 +1,4 @@
-"""What one rebalance of a member was: the value behind `last_rebalance`, and the same as one sentence for the log."""
+"""RebalanceReport, the value of `last_rebalance`, and the same as one sentence for the log."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NOTICEABLE_S = 0.1
 
 
 class RebalanceTrigger(enum.Enum):
-    """What began a rebalance, as far as the member itself can know."""
+    """What began a rebalance, as far as the member can know."""
 
     APPLICATION = "the application"
-    """The application subscribed, unsubscribed, closed, or did not poll in time; or its callback raised."""
+    """The application subscribed, unsubscribed, closed or did not poll in time, or its callback raised."""
 
     COORDINATOR = "the coordinator"
     """The coordinator dropped this member."""
@@ -30,7 +30,7 @@ class RebalanceTrigger(enum.Enum):
     """Another member, or a change of a topic. The protocols do not say which of them."""
 
     MEMBER = "this member"
-    """An error ended it, or as the leader of a classic group it saw that topics had changed."""
+    """An error ended the member, its process had stood still, or, as leader of a classic group, it saw that topics had changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +40,10 @@ class RebalanceCallback:
     kind: CallbackKind
     partitions: frozenset[TopicPartition]
     waited_s: float
-    """Until it began: a Consumer's callbacks wait for a poll."""
+    """Seconds until it began: a Consumer's callbacks wait for a poll."""
     ran_s: float
     error: str | None
-    """Type and place of the exception that it raised."""
+    """Type and place of the exception that it raised; None if it raised none."""
     returned: bool
     """False if it still ran when the member ended."""
 
@@ -59,38 +59,44 @@ class RebalanceCallback:
 
     @property
     def is_notable(self) -> bool:
-        """Does the sentence about the rebalance speak of it?"""
+        """Does the sentence about the rebalance mention it?"""
         slow = max(self.waited_s, self.ran_s) >= _NOTICEABLE_S
         return slow or self.error is not None or not self.returned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceReport:
-    """One rebalance of one member, from its trigger until the member was at rest again: stable, or out of the group."""
+    """One rebalance of one member, from its trigger until the member was stable or out of the group."""
 
     state: MemberState
     """STABLE, or UNSUBSCRIBED, STALE or FATAL: out of the group."""
     epoch: int
     cause: Cause
-    """Why it began. What happened meanwhile, such as another target, belongs to the same rebalance."""
+    """Why the rebalance began. What happened meanwhile, such as another target, belongs to the same rebalance."""
     triggered_by: RebalanceTrigger
     ended_at: float
     """Time of day in seconds since 1970, by this machine's clock."""
     seconds: float
-    """From the trigger, as this member learned of it, to its rest."""
+    """Seconds from the moment at which this member learned of the trigger to the end."""
     owned: int
-    """Number of partitions that the member owns after it."""
+    """Number of partitions that the member owns after the rebalance."""
     got: frozenset[TopicPartition]
     lost: frozenset[TopicPartition]
-    """What it owned before, and does not after it: revoked or lost. What went and came back is in `callbacks` only."""
+    """Partitions that it owned before and does not own afterwards: revoked or lost. Those that came back are in `callbacks` only."""
     callbacks: tuple[RebalanceCallback, ...] = field(default=())
-    """In the order in which they ended; the newest hundred."""
+    """The newest hundred, in the order in which they ended."""
+    stood_still_s: float = 0.0
+    """For how long the member did nothing just before it was fenced or its poll interval was over, if more than 5 s: its process
+    was stopped, its machine slept or was overloaded, or another thread held the interpreter."""
 
     def __str__(self) -> str:
         told = ", ".join(_told([call for call in self.callbacks if call.is_notable]))
         callbacks = f"; {told}" if told else ""
         why = f"{self.cause}; triggered by {self.triggered_by.value}"
-        return f"{self._outcome()} ({why}), {self._moves()}, in {self.seconds:.1f} s{callbacks}"
+        return f"{self._outcome()} ({why}), {self._moves()}, in {self.seconds:.1f} s{callbacks}{self._standstill()}"
+
+    def _standstill(self) -> str:
+        return f"; just before, this process did nothing for {self.stood_still_s:.1f} s" if self.stood_still_s else ""
 
     def _outcome(self) -> str:
         if self.state is MemberState.STABLE:

@@ -1,6 +1,6 @@
-"""What the leader of a classic group assigns by: the topics and partitions of each member, and the layout of the topics.
+"""The input of assignors: the topics and partitions of each member of a classic group, and the layout of the topics.
 
-A custom assignor is a function of these values, so they are as public as partitions are.
+These values are public, because a custom assignor is a function of them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSubscription:
-    """What one member said when it joined."""
+    """What one member told the group when it joined."""
 
     member_id: str
     topics: frozenset[str]
     instance_id: str | None = None
     owned: frozenset[TopicPartition] = frozenset()
-    """What it says it holds, or (eager, sticky) held until it joined. Others may say the same: the latest generation is right."""
+    """Partitions that it says it holds, or (eager, sticky) held until it joined. If others claim them, too, the latest generation is right."""
     generation: int = NO_GENERATION
-    """The group's generation in which it got what it holds."""
+    """The generation in which it got these partitions."""
     rack: str | None = None
 
     @property
     def rank(self) -> tuple[bool, str]:
-        """Sorts static members first, by instance id: the broker hands out new member ids, the order stays."""
+        """A key that sorts static members first, by instance id, because a broker gives them a new member id at each start."""
         return (False, self.instance_id) if self.instance_id is not None else (True, self.member_id)
 
 
@@ -41,11 +41,11 @@ class TopicLayout:
     racks: tuple[frozenset[str], ...] = ()
     """One set per partition, or none at all."""
     topic_id: UUID | None = None
-    """A topic that is deleted and created anew has another one. None where the broker tells none."""
+    """A topic that is deleted and created again has another id. None if the broker does not tell it."""
 
 
 Assignment = Mapping[str, Sequence[TopicPartition]]
 """Partitions by member id."""
 
 AssignFunction = Callable[[Sequence[MemberSubscription], Mapping[str, TopicLayout]], Assignment]
-"""Pure: the order of the subscriptions means nothing, and topics without a layout do not exist at the moment."""
+"""A pure function. The order of the subscriptions has no meaning, and topics without a layout do not exist at the moment."""

@@ -28,13 +28,13 @@ class TopicPartition(NamedTuple):
 
 
 class MemberState(enum.Enum):
-    """Where a member stands with its group. Operators know the names from Kafka's own client."""
+    """The state of a member. The names are those of Kafka's own client."""
 
     UNSUBSCRIBED = "unsubscribed"
-    """Not in the group: never subscribed, or left."""
+    """Not in the group: the application never subscribed, or the member has left."""
 
     JOINING = "joining"
-    """Asking the coordinator to join; in the classic protocol also waiting for other members while the group rebalances."""
+    """Asks the coordinator to join; in the classic protocol also waits for other members while the group rebalances."""
 
     RECONCILING = "reconciling"
     """In the group; owned partitions differ from the target, and callbacks are bringing them together."""
@@ -43,7 +43,7 @@ class MemberState(enum.Enum):
     """Callbacks are done; the coordinator has not yet confirmed the owned list (classic: not all have joined again)."""
 
     STABLE = "stable"
-    """In the group; owned partitions are what the coordinator wants, and it knows."""
+    """In the group; the member owns what the coordinator wants, and the coordinator knows it."""
 
     LEAVING = "leaving"
     """Leaving the group: partitions are given back, then the coordinator is told."""
@@ -52,7 +52,7 @@ class MemberState(enum.Enum):
     """Out of the group because the application stopped polling; the next poll joins again."""
 
     FENCED = "fenced"
-    """The coordinator dropped us: partitions are lost, and a new join follows (or the end, if another holds our id)."""
+    """The coordinator dropped the member: partitions are lost, and a new join follows (or FATAL, if another holds its instance id)."""
 
     FATAL = "fatal"
     """Ended by an error that repeating cannot mend; see `Snapshot.error`."""
@@ -72,13 +72,13 @@ class LeaveMode(enum.Enum):
     """What a member tells the coordinator when it leaves."""
 
     DEFAULT = "default"
-    """Dynamic members leave for good; static members leave temporarily, so that their next incarnation gets the same partitions."""
+    """Dynamic members leave for good; static members leave temporarily, so that their next run gets the same partitions."""
 
     LEAVE = "leave"
     """Leave for good, static or not: the partitions move to others at once."""
 
     REMAIN = "remain"
-    """Do not leave: a static member leaves temporarily, a dynamic one tells nothing and is dropped when its session ends."""
+    """Do not leave: a static member leaves temporarily; a dynamic one sends nothing and is dropped when its session ends."""
 
     TEMPORARY = "temporary"
     """Leave temporarily (member epoch -2; in the classic protocol, by saying nothing). Static members only."""
@@ -91,14 +91,14 @@ class Share(enum.Enum):
     """Nothing assigned, and nothing is expected: a standby member."""
 
     PENDING = "pending"
-    """Provisional: the coordinator may still be computing, or others have not yet released what will be ours."""
+    """Provisional: the coordinator may still compute the assignment, or other members have not yet released the partitions of this one."""
 
     ASSIGNED = "assigned"
-    """The coordinator gave us partitions."""
+    """The coordinator gave the member partitions."""
 
 
 class CauseKind(enum.Enum):
-    """Why a member's assignment changed, as far as the member itself can know."""
+    """Why a member's assignment changed, as far as the member can know."""
 
     JOINED = "joined"
     SUBSCRIPTION_CHANGED = "subscription changed"
@@ -168,7 +168,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """What a callback waits for before it can begin, and for how long already."""
+    """What a callback waits for before it can begin, and for how long so far."""
 
     why: str
     seconds: float
@@ -195,28 +195,28 @@ class Snapshot:
     """Seconds since the last heartbeat that the coordinator confirmed was sent; None before the first one."""
     owned: frozenset[TopicPartition]
     target: frozenset[TopicPartition]
-    """What the coordinator wants us to own, as far as topic names are known."""
+    """The partitions that the coordinator wants the member to own, as far as topic names are known."""
     unresolved: frozenset[UUID]
-    """Topic ids in the target whose names the broker has not told yet."""
+    """Ids of topics in the target whose names the brokers have not told yet."""
     share: Share
     cause: Cause | None
     """Why the assignment last changed."""
     error: MembershipError | None
     delay: Delay | None = None
-    """What an assignment waits for, once that takes seconds: a Consumer needs the committed offsets of its partitions."""
+    """What an assignment waits for, if that takes seconds: a Consumer needs the committed offsets of its partitions."""
     missing_topics: frozenset[str] = frozenset()
-    """Topics subscribed to by name that do not exist, or that the brokers hide; `error` says which names are near."""
+    """Topics subscribed to by name that do not exist, or that the brokers hide; `error` has the most similar names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionProgress:
-    """How far a Consumer has read one partition. What is not known yet is None."""
+    """How far a Consumer has read one partition. Values that are not known yet are None."""
 
     position: int | None
     """The offset of the next record that the application gets."""
     committed: int | None
     end: int | None
-    """The offset after the last record, as the brokers told with the last records that were fetched."""
+    """The offset after the last record of the partition, as the brokers told with the last fetch."""
     time_lag_s: float | None
     """The age of the next record by its timestamp, at most 10 s too much; 0 when all is read."""
 
@@ -236,7 +236,7 @@ def _distance(offset: int | None, end: int | None) -> int | None:
 
 
 def largest(lags: Iterable[Number | None]) -> Number | None:
-    """None if there is none, or if one is not known: it may be the largest."""
+    """The largest lag; None if there are none, or if one is not known, because it may be the largest."""
     found = tuple(lags)
     known = [lag for lag in found if lag is not None]
     return max(known, default=None) if len(known) == len(found) else None
@@ -261,7 +261,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Answers for probes. `ready` means joined (a standby is ready too), not "has partitions"."""
+    """Answers for probes. `ready` means that the member has joined; a standby without partitions is ready, too."""
 
     live: bool
     ready: bool
@@ -270,7 +270,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class CloseStep:
-    """One thing a close did, how long it took, and how it ended."""
+    """One step of a close, how long it took, and how it ended."""
 
     name: str
     seconds: float
@@ -279,7 +279,7 @@ class CloseStep:
 
 @dataclass(frozen=True, slots=True)
 class CloseReport:
-    """What `close()` did. `clean` means that everything it set out to do was confirmed in time."""
+    """What `close()` did. `clean` means that all of its steps were confirmed in time."""
 
     clean: bool
     reason: str

@@ -1,8 +1,8 @@
 """Frozen dataclasses that are quick to define, and changed copies of them.
 
-`dataclasses.dataclass` writes and compiles six methods for each class. That takes half a millisecond, and most of the time
-that importing a `Consumer` took, which has a hundred of them. Here the classes share what differs by the names of their
-fields only, and `__init__` is compiled, by `dataclasses`, when the first object is made. All else is as there.
+`dataclasses.dataclass` writes and compiles six methods for each class. That takes half a millisecond, which for the hundred
+classes of a `Consumer` was most of the time of its import. Here classes share the methods that differ in the names of the
+fields only, and `dataclasses` compiles `__init__` when the first object is made. All else is as in `dataclasses`.
 
 `dataclasses.replace` builds a copy field by field, in Python. A member has some forty fields and is copied about ten
 times per heartbeat, which was half of what a heartbeat cost; `replace` copies its dictionary in C.
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(*, frozen: bool, slots: bool = False, kw_only: bool = False, eq: bool = True) -> Callable[[Any], Any]:
-        """As `dataclasses.dataclass`, for classes that are frozen."""
+        """Like `dataclasses.dataclass`, for frozen classes only."""
         assert frozen, "others are for dataclasses.dataclass"
 
         def make(cls: Any) -> Any:
             if any(map(dataclasses.is_dataclass, cls.__mro__)):
                 return dataclasses.dataclass(frozen=True, slots=slots, kw_only=kw_only, eq=eq)(cls)
-            # Without a docstring it gets its signature for one, which takes longer than all the rest.
+            # A class without a docstring would get its signature for one, which takes longer than all the rest.
             cls.__doc__ = cls.__doc__ or f"{cls.__name__}."
             made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
-            made.__dataclass_params__.frozen = True  # For classes that inherit from it.
+            made.__dataclass_params__.frozen = True  # Needed by classes that inherit from it.
             for name, method in (_methods(made) | (_comparison(made) if eq else {})).items():
                 # As in `dataclasses`, what the class defines itself stays; an `__eq__` alone has made the hash None.
                 if made.__dict__.get(name) is None:
@@ -42,7 +42,7 @@ else:
         return make
 
     def replace(value: Any, /, **changes: Any) -> Any:
-        """As dataclasses.replace; for values without slots and without `__post_init__` ten times as fast."""
+        """Like `dataclasses.replace`; for values without slots and without `__post_init__` ten times as fast."""
         fields = getattr(value, "__dict__", None)
         if fields is None:
             return dataclasses.replace(value, **changes)
@@ -82,7 +82,7 @@ def _methods(cls: Any) -> dict[str, Any]:
 
 
 class _Signature:
-    """Of a class whose `__init__` is still to be compiled, for `inspect.signature` and `help`."""
+    """The signature of a class whose `__init__` is not compiled yet, for `inspect.signature` and `help`."""
 
     def __get__(self, _instance: object, cls: Any) -> Any:
         from inspect import signature  # noqa: PLC0415 - loaded only when a signature is asked for
@@ -104,7 +104,7 @@ def _comparison(cls: Any) -> dict[str, Callable[..., Any]]:
 
 
 def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Of some attributes, as a tuple also if there is one or none."""
+    """A function that returns these attributes of a value as a tuple, also if there is one or none."""
     if not names:
         return lambda _value: ()
     get: Callable[[Any], Any] = attrgetter(*names)
@@ -112,7 +112,7 @@ def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _compiled_init(cls: Any) -> Callable[..., None]:
-    """That of a dataclass with the same fields, which sets attributes of whatever object it is given."""
+    """The `__init__` of a dataclass with the same fields. It sets the attributes of any object that it is given."""
     fields = dataclasses.fields(cls)
     content: dict[str, Any] = {field.name: field for field in fields}
     content["__annotations__"] = {field.name: field.type for field in fields}

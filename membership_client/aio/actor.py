@@ -12,11 +12,12 @@ from typing import TypeVar
 
 from membership_client.aio.reply import Reply
 from membership_client.errors import ForkedMemberError, MemberClosedError
+from membership_client.runtime.forked import BELONGS_TO_PARENT
 
 T = TypeVar("T")
 
 Job = Callable[[], None]
-"""It must not raise."""
+"""What a thread does for a coroutine. It must not raise."""
 
 
 def nothing() -> None:
@@ -24,7 +25,7 @@ def nothing() -> None:
 
 
 class Jobs:
-    """Posted by any thread, done by one."""
+    """A queue of jobs. Any thread may post one; one thread does them."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Job] = queue.SimpleQueue()
@@ -36,7 +37,7 @@ class Jobs:
         self._queue.put(job)
 
     def serve(self, timeout_s: float | None = None) -> None:
-        """Do the next one that comes within that time."""
+        """Do the next job that comes within `timeout_s`."""
         try:
             job = self._queue.get(timeout=timeout_s)
         except queue.Empty:
@@ -59,10 +60,10 @@ class Actor:
         self, name: str, owner: str = "Member", *, between: Callable[[], bool] = _never, at_end: Job = nothing
     ) -> None:
         self.jobs = Jobs()
-        """A job that waits may serve the others meanwhile."""
+        """The jobs that are to be done. A job that waits may serve them meanwhile."""
         self._name = name
         self._owner = owner
-        """What an error names as closed."""
+        """The object that an error names as closed."""
         self._between = between
         self._at_end = at_end
         self._alone: deque[Job] = deque()
@@ -72,13 +73,16 @@ class Actor:
         self._pid = os.getpid()
 
     async def ask(self, action: Callable[[], T]) -> T:
-        """What it returns or raises on this thread. MemberClosedError once the thread has ended, or in a forked child."""
+        """Run `action` on this thread, and return or raise what it does.
+
+        Raises MemberClosedError once the thread has ended, and in a forked child.
+        """
         reply: Reply[T] = Reply()
         self.post(functools.partial(reply.carry_out, functools.partial(self.while_open, action)))
         return await reply
 
     def post(self, job: Job, *, alone: bool = False) -> None:
-        """Have it done in its turn, or `alone`: outside of any other. Any thread; never blocks."""
+        """Have the job done after all earlier ones; `alone`: not inside another job that waits. Any thread; never blocks."""
         with self._lock:
             self._check_open()
             self._start()
@@ -94,14 +98,14 @@ class Actor:
         return value
 
     def stop(self) -> None:
-        """No more jobs; those that were posted before are done."""
+        """Take no more jobs; those that were posted before are done."""
         with self._lock:
             self._ended = True
         self.jobs.post(nothing)
 
     def _check_open(self) -> None:
         if os.getpid() != self._pid:
-            raise ForkedMemberError("It belongs to the parent process.")
+            raise ForkedMemberError(BELONGS_TO_PARENT)
         if self._ended:
             raise MemberClosedError(f"{self._owner} closed.")
 

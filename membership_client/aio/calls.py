@@ -1,4 +1,4 @@
-"""The calls of an asyncio Consumer that go to its thread and come back: what is fetched from where, and what the cluster has."""
+"""Methods of an asyncio Consumer that run on its thread: assignment, positions, and requests about the cluster."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import confluent_kafka
 from confluent_kafka.admin import ClusterMetadata
 
 from membership_client.aio.actor import Actor, nothing
-from membership_client.aio.bridge import Bridge
 from membership_client.aio.fetcher import Fetcher
+from membership_client.aio.loop_listener import LoopListener
 from membership_client.aio.reply import Reply
 from membership_client.arguments import checked_flag, checked_text, checked_timeout_s, checked_whole, optional
 from membership_client.consumer.arguments import checked_places, checked_wait
@@ -22,40 +22,40 @@ from membership_client.consumer.translate import Places, partition_of, theirs
 T = TypeVar("T")
 
 _CLUSTER_S = 10.0
-"""How long the cluster is asked for something, unless the application says otherwise: all other calls wait meanwhile."""
+"""The default timeout of requests about the cluster. It is short because all other calls wait meanwhile."""
 
 
 class Calls:
-    """A callback may await all of them."""
+    """Methods that run on the consumer's thread. A callback may await all of them."""
 
     _fetcher: Fetcher
     _actor: Actor
-    _bridge: Bridge
+    _listener: LoopListener
 
     async def _do(self, action: Callable[[], T], then: Callable[[], None] = nothing, *, alone: bool = False) -> T:
-        """On the consumer's thread; for a callback, on the one that waits for it."""
+        """Run `action` on the consumer's thread; for a callback, on the thread that waits for it."""
         reply: Reply[T] = Reply()
         job = functools.partial(reply.carry_out, functools.partial(self._actor.while_open, action, then))
         with as_kafka_exceptions():
-            self._bridge.post(job, alone=alone)
+            self._listener.post(job, alone=alone)
             return await reply
 
     # --- assignment --------------------------------------------------------------------------------------------------
 
     async def assign(self, partitions: Places) -> None:
-        """In on_assign: start these there, and do not fetch the others. Without a subscription: fetch these, and no others."""
+        """In on_assign: start these partitions at these offsets, and do not fetch the others. Without a subscription: fetch only these."""
         await self._do(functools.partial(self._fetcher.assign, checked_places(partitions)))
 
     async def incremental_assign(self, partitions: Places) -> None:
-        """In on_assign: start these there. Without a subscription: fetch these, too."""
+        """In on_assign: start these partitions at these offsets. Without a subscription: fetch these, too."""
         await self._do(functools.partial(self._fetcher.incremental_assign, checked_places(partitions)))
 
     async def unassign(self) -> None:
-        """In a callback: stop fetching what it is about, which happens anyway. Without a subscription: fetch nothing."""
+        """In a callback: stop fetching its partitions, which happens anyway. Without a subscription: fetch nothing."""
         await self._do(self._fetcher.unassign)
 
     async def incremental_unassign(self, partitions: Places) -> None:
-        """As unassign(), for these."""
+        """Like unassign(), for these partitions only."""
         await self._do(functools.partial(self._fetcher.incremental_unassign, checked_places(partitions)))
 
     async def assignment(self) -> Places:
@@ -63,11 +63,11 @@ class Calls:
         return await self._do(self._fetcher.assignment)
 
     async def pause(self, partitions: Places) -> None:
-        """Hand out no records of these; they wait."""
+        """Hand out no records of these partitions until they are resumed."""
         await self._do(functools.partial(self._fetcher.pause, checked_places(partitions)))
 
     async def resume(self, partitions: Places) -> None:
-        """Hand out records of these again."""
+        """Hand out records of these partitions again."""
         await self._do(functools.partial(self._fetcher.resume, checked_places(partitions)))
 
     def paused(self) -> Places:
@@ -81,21 +81,21 @@ class Calls:
         return await self._do(functools.partial(self._fetcher.position, partitions))
 
     async def seek(self, partition: confluent_kafka.TopicPartition) -> None:
-        """Read on from there; what was read ahead is dropped. Works from on_assign on."""
+        """Continue to read the partition from this offset; records that were read ahead are dropped. Works from on_assign on."""
         await self._do(functools.partial(self._fetcher.seek, *checked_places([partition])))
 
     async def seek_to_beginning(self, *partitions: Record, timeout_s: float = _CLUSTER_S) -> None:
-        """Read these, or without any all that are fetched, from their first record on."""
+        """Read these partitions (without arguments: all that are fetched) from their first record on."""
         await self._seek_to(confluent_kafka.OFFSET_BEGINNING, partitions, timeout_s)
 
     async def seek_to_end(self, *partitions: Record, timeout_s: float = _CLUSTER_S) -> None:
-        """Read these, or without any all that are fetched, from the next record on that is written."""
+        """Read these partitions (without arguments: all that are fetched) from the next record on that is written."""
         await self._seek_to(confluent_kafka.OFFSET_END, partitions, timeout_s)
 
     async def seek_to_time(self, timestamp_ms: int, /, *partitions: Record, timeout_s: float = _CLUSTER_S) -> None:
-        """Read these, or without any all that are fetched, from the first record on that is not older.
+        """Read these partitions (without arguments: all that are fetched) from the first record on that is not older.
 
-        The time is in milliseconds since 1970, as record timestamps are. Where no record is as young, that is the end.
+        The time is in milliseconds since 1970, as record timestamps are. A partition without such a record is read from its end.
         """
         with as_kafka_exceptions():
             checked_whole("timestamp_ms", timestamp_ms)
@@ -112,7 +112,7 @@ class Calls:
     async def get_watermark_offsets(
         self, partition: Record, timeout: float = _CLUSTER_S, cached: bool = False
     ) -> tuple[int, int] | None:
-        """The first offset and the one after the last, of any partition; with `cached` no broker is asked.
+        """The first offset of a partition, and the offset after its last record; with `cached` no broker is asked.
 
         As in confluent-kafka, None when time is up, and OFFSET_INVALID for what is not cached.
         """

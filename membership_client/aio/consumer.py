@@ -11,11 +11,11 @@ from typing import Any, Self
 from confluent_kafka import KafkaException, Message
 
 from membership_client.aio.actor import Actor
-from membership_client.aio.bridge import Bridge
 from membership_client.aio.calls import Calls
 from membership_client.aio.demand import Demand
 from membership_client.aio.deserializing import split_deserializing
 from membership_client.aio.fetcher import Fetcher
+from membership_client.aio.loop_listener import LoopListener
 from membership_client.aio.member import running_loop
 from membership_client.aio.reading import Reading
 from membership_client.aio.reply import Reply, in_thread
@@ -37,14 +37,14 @@ from membership_client.types import CloseReport, Health, LeaveMode, Progress, Sn
 
 
 class Done:
-    """A call that is done when it returns. It may be awaited, as programs written for AIOConsumer do."""
+    """Returned by a method that does its work before it returns. It may be awaited, as programs written for AIOConsumer do."""
 
     def __await__(self) -> Generator[Any, None, None]:
         yield from ()
 
 
 class ReadyBytes(bytes):
-    """Bytes that may be awaited, with themselves as the outcome."""
+    """Bytes that may be awaited; the outcome is the bytes themselves."""
 
     def __await__(self) -> Generator[Any, None, bytes]:
         yield from ()
@@ -62,13 +62,13 @@ class Consumer(Calls):
             await consumer.subscribe(["orders"])
             message = await consumer.poll(1.0)
 
-    One thread of its own makes the calls into librdkafka, one after the other, so whatever calls into it is awaited. Only records
-    that librdkafka has fetched are read on the loop.
+    One thread of its own calls librdkafka, one call after the other, so methods that need librdkafka are coroutines. Only
+    records that librdkafka has fetched already are read on the loop.
     As in the Consumer, callbacks run while the application awaits records, leaves a hold(), or closes, and
     `max.poll.interval.ms` measures the time between: no callback runs while it works on records.
 
-    Callbacks may be coroutines, and may await the consumer's methods; not more records. One that is still under way when
-    the group stops waiting for it, or when its partitions are lost, is cancelled and counts as failed.
+    Callbacks may be coroutines, and may await the consumer's methods, but no records. A callback that is still under way
+    when the group stops waiting for it, or when its partitions are lost, is cancelled and counts as failed.
 
     Records are read ahead while a coroutine awaits some. Until they are handed out they count as not read, for commits and
     for position(), and they are dropped with their partition. A call that is cancelled loses no record.
@@ -82,7 +82,7 @@ class Consumer(Calls):
         self._fetcher = Fetcher(reports_on_loop(rest, loop), deserializing)
         self._reading = Reading(self._fetcher)
         self._actor = Actor("aio-consumer", "Consumer", between=self._reading.serve, at_end=self._reading.end)
-        self._bridge = Bridge(loop, self._actor)
+        self._listener = LoopListener(loop, self._actor)
         refuse_in_forked_children(self, _forked_error)
 
     # --- the group ---------------------------------------------------------------------------------------------------
@@ -103,8 +103,8 @@ class Consumer(Calls):
         """
         with as_kafka_exceptions():
             callbacks = hooks_of(self, on_assign, on_revoke, on_lost, listener, coroutines=True)
-        with self._bridge.leading_to(callbacks, warned_of(listener)):
-            self._fetcher.subscribe(topics, listener=self._bridge)
+        with self._listener.using(callbacks, warned_of(listener)):
+            self._fetcher.subscribe(topics, listener=self._listener)
         return _DONE
 
     def subscription(self) -> frozenset[str]:
@@ -128,12 +128,12 @@ class Consumer(Calls):
 
     @property
     def snapshot(self) -> Snapshot:
-        """State, epoch, ownership, cause: the membership of this moment."""
+        """The membership at this moment: state, epoch, partitions, cause. Any thread, at any time, also after close()."""
         return self._fetcher.snapshot
 
     @property
     def trace(self) -> Journal:
-        """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`."""
+        """The last steps of the member. `trace.save(path)` writes them for `membership-client diagnose`; any thread."""
         return self._fetcher.trace
 
     async def progress(self) -> Progress:
@@ -141,7 +141,7 @@ class Consumer(Calls):
         return await self._do(self._fetcher.progress)
 
     def health(self) -> Health:
-        """For liveness and readiness probes."""
+        """Whether the consumer is live and ready, and why, for probes. Any thread, at any time, also after close()."""
         return self._fetcher.health()
 
     @property
@@ -182,7 +182,7 @@ class Consumer(Calls):
         return await self._take(Demand(max_records, partitions=_only(partitions)), timeout_s)
 
     async def poll(self, timeout: float = -1) -> Message | None:
-        """getone() under confluent-kafka's name, where a negative timeout is for ever."""
+        """getone() under confluent-kafka's name; a negative timeout has no end."""
         timeout_s = _timeout_s(timeout)
         if (message := self._reading.next_at_hand()) is not None:
             return message
@@ -190,7 +190,7 @@ class Consumer(Calls):
         return taken[0] if taken else None
 
     async def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """That many records, or fewer when time is up, as confluent-kafka has it."""
+        """Up to `num_messages` records; fewer when time is up, as in confluent-kafka."""
         count = checked_count(num_messages)
         if not count:
             return []
@@ -217,7 +217,7 @@ class Consumer(Calls):
             timeout_s = optional(lambda name, value: checked_timeout_s(value, name), "timeout_s", timeout_s)
             if taken := self._reading.at_hand(demand):  # Nothing is at hand while a callback waits or runs.
                 return taken
-            if self._bridge.is_calling:
+            if self._listener.is_calling:
                 return self._records_for_callback()
             return await self._reading.take(demand, timeout_s, self._actor.post)
 
@@ -262,15 +262,15 @@ class Consumer(Calls):
     async def hold(self, *work: Record) -> AsyncIterator[Self]:
         """Stay in the group during long work on these records' partitions; without arguments, on all.
 
-        When the group wants partitions back, `revoke_pending` says so: end early, and leave the block; the callback runs
-        there. A revoke of other partitions only does not wait.
+        When the group wants these partitions back, `revoke_pending` returns True: end the work early and leave the block; the
+        revoke callback runs at the end of the block. A revoke of other partitions only does not wait.
         """
         held = self._fetcher.hold(*work)
         held.__enter__()
         try:
             yield self
         except BaseException as error:
-            held.__exit__(type(error), error, error.__traceback__)  # Which runs no callbacks, so it may be done here.
+            held.__exit__(type(error), error, error.__traceback__)  # Runs no callbacks, so it may run on the loop.
             raise
         await self._do(functools.partial(held.__exit__, None, None, None), alone=True)
 
@@ -278,12 +278,12 @@ class Consumer(Calls):
         """Does the group wait for this partition to be given back, or is it lost already? Cheap."""
         return self._fetcher.revoke_pending(record)
 
-    # --- going -------------------------------------------------------------------------------------------------------
+    # --- the end -----------------------------------------------------------------------------------------------------
 
     async def close(
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
-        """Commit, give the partitions back, leave, and end: within `timeout_s`, and a second time does nothing.
+        """Commit, give the partitions back, leave, and end, within `timeout_s`. A second call does nothing.
 
         Without a timeout commits and the coordinator have 10 s each, and a callback has `max.poll.interval.ms`; with one,
         a callback that is still under way then is cancelled. What a callback raises is raised when all is done. A cancelled close goes on by itself.
@@ -296,12 +296,12 @@ class Consumer(Calls):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """After an exception nothing more is committed automatically: the record that raised it must come again."""
+        """Close. After an exception nothing more is committed automatically, because the current record must come again."""
         await self._end(functools.partial(self._fetcher.__exit__, kind, error, trace))
 
     async def _end(self, close: Callable[[], object]) -> CloseReport:
-        if self._bridge.is_calling:
-            await self._do(close)  # It begins when the callback has returned.
+        if self._listener.is_calling:
+            await self._do(close)  # In a callback, the close begins when that has returned.
         with contextlib.suppress(MemberClosedError):  # It is closed already, or this is a forked child.
             await self._do(functools.partial(self._end_now, close), alone=True)
         return self._fetcher.report or self._fetcher.close()
@@ -310,23 +310,25 @@ class Consumer(Calls):
         try:
             close()
         except BaseException:
-            self._fetcher.close()  # A callback raised; the rest goes on from there.
+            self._fetcher.close()  # A callback raised. This continues the same close.
             raise
         finally:
             self._actor.stop()
 
 
 def _only(partitions: tuple[Record, ...]) -> frozenset[TopicPartition] | None:
-    """None stands for all."""
+    """The partitions that were named; None, which stands for all, if none was."""
     if not partitions:
         return None
     if isinstance(partitions[0], int | float):
-        raise refusal(f"These are partitions; a number needs its name: timeout_s={partitions[0]}, or max_records.")
+        raise refusal(
+            f"Arguments without a name are partitions. Give a number its name: timeout_s={partitions[0]}, or max_records."
+        )
     return frozenset(map(partition_of, partitions))
 
 
 def _timeout_s(timeout: float) -> float | None:
-    """As confluent-kafka has it, a negative one is for ever, and what is not a number is a TypeError."""
+    """As in confluent-kafka: a negative timeout has no end, and what is not a number is a TypeError."""
     wait_s = checked_wait(timeout)
     return None if wait_s < 0 else wait_s
 

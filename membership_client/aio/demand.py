@@ -19,10 +19,10 @@ class Demand:
     most: int
     least: int = 1
     partitions: frozenset[TopicPartition] | None = None
-    """Of these only; None stands for all."""
+    """The partitions whose records are wanted; None stands for all."""
 
     def wants(self, message: Message) -> bool:
-        """Also errors that concern no partition: otherwise they would wait in line for ever."""
+        """Does the coroutine want it? Also errors that concern no partition, because they would stay in line for ever."""
         return self.partitions is None or place_of(message) in self.partitions or concerns_no_partition(message)
 
 

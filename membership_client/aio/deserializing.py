@@ -1,4 +1,4 @@
-"""Keys and values as the application's deserializers make them, on the consumer's thread, before records are in line."""
+"""Deserializes keys and values with the application's functions, on the consumer's thread, before records are put in line."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from membership_client.errors import CallbackFailedError
 KEYS = ("key.deserializer", "value.deserializer")
 _OF = "a key or value, and a SerializationContext if it has a second parameter"
 _SLICE_S = 0.05
-"""How often the waiting thread looks whether the loop is closed."""
+"""How often the waiting thread checks whether the loop is closed."""
 
 Deserializer = Callable[[bytes | None, SerializationContext], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
-    """In place of a value that could not be made."""
+class _FailedValue:
+    """Stands for the value of a record whose deserializer raised."""
 
     error: KafkaException
     value: Any
-    """As it was."""
+    """The value as it came."""
 
 
 def is_failed(message: Message) -> bool:
     value: object = message.value()
-    return type(value) is _Failed
+    return type(value) is _FailedValue
 
 
 def checked(message: Message) -> Message:
     """The record. If a deserializer raised: KeyDeserializationError or ValueDeserializationError, with the record as it came."""
     failed: object = message.value()
-    if not isinstance(failed, _Failed):
+    if not isinstance(failed, _FailedValue):
         return message
     message.set_value(failed.value)
     raise failed.error
@@ -64,7 +64,7 @@ class Deserializing:
         return self._key is not None or self._value is not None
 
     def after(self, reading: Reading) -> Reading:
-        """The same records with their keys and values made."""
+        """A function that reads like `reading`, and deserializes keys and values."""
 
         def read(count: int, timeout_s: float) -> list[Message]:
             messages = reading(count, timeout_s)
@@ -76,7 +76,7 @@ class Deserializing:
         return read
 
     def _deserialize(self, message: Message) -> None:
-        """First the key: confluent-kafka's deserializers may leave something in the context for the value's."""
+        """Deserialize the key first: confluent-kafka's deserializers may leave something in the context for that of the value."""
         context = SerializationContext(message.topic() or "", MessageField.KEY, message.headers())
         raw: tuple[Any, Any] = message.key(), message.value()
         failure: Callable[..., KafkaException] = KeyDeserializationError
@@ -84,8 +84,8 @@ class Deserializing:
             key = raw[0] if self._key is None else self._made(self._key(raw[0], context))
             context.field, failure = MessageField.VALUE, ValueDeserializationError
             value = raw[1] if self._value is None else self._made(self._value(raw[1], context))
-        except Exception as error:  # noqa: BLE001 - it is raised where the record is awaited
-            message.set_value(_Failed(failure(exception=error, kafka_message=message), raw[1]))
+        except Exception as error:  # noqa: BLE001 - raised where the record is awaited
+            message.set_value(_FailedValue(failure(exception=error, kafka_message=message), raw[1]))
         else:
             message.set_key(key)
             message.set_value(value)
@@ -99,9 +99,9 @@ class Deserializing:
                 return outcome.result(_SLICE_S)
             except concurrent.futures.TimeoutError:
                 if outcome.done():
-                    raise  # It is the coroutine's own.
+                    raise  # The coroutine raised this TimeoutError.
                 if self._loop.is_closed():
-                    raise CallbackFailedError("Its event loop is closed, so it cannot run.") from None
+                    raise CallbackFailedError("The event loop is closed, so the deserializer cannot run.") from None
 
 
 def split_deserializing(
@@ -121,7 +121,7 @@ def _adapted(name: str, given: Any) -> Deserializer | None:
 
 
 def _takes_context(function: Callable[..., Any]) -> bool:
-    """confluent-kafka's call theirs `ctx`, with a default. Another second parameter with a default is not meant for it."""
+    """In confluent-kafka it is called `ctx`, with a default. Any other second parameter with a default is not for the context."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError:  # Some functions written in C do not tell.

@@ -1,4 +1,4 @@
-"""The Consumer that an asyncio Consumer stands before: its thread makes the calls, its loop takes records."""
+"""The Consumer inside an asyncio Consumer: its thread makes the calls, the loop takes records."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _MOST_AT_ONCE = 5000
 """Records that librdkafka is asked for in one call."""
 
 _MOST_AHEAD = 2000
-"""What is read at once, and handed out by later calls without another turn of the consumer's thread."""
+"""How many records are read at once, to be handed out by later calls without another turn of the consumer's thread."""
 
 _MOST_ASIDE = 500
-"""Most records in line of a partition that no coroutine wants now: beyond it the partition is not fetched."""
+"""How many records of a partition that no coroutine wants now may be in line: at this number it is not fetched."""
 
 
-class Crowding:
-    """While coroutines read some partitions only, others that have enough records in line are not fetched.
+class UnwantedPartitions:
+    """While coroutines read some partitions only, others are not fetched once enough of their records are in line.
 
-    Otherwise the line would grow with whatever the application does not ask for. On the consumer's thread.
+    Otherwise the line would grow with records that the application does not ask for. Belongs to the consumer's thread.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Crowding:
         self._pause = pause
         self._resume = resume
         self.stopped: frozenset[TopicPartition] = frozenset()
-        """What is not fetched now. Any thread may read it."""
+        """The partitions that are not fetched now. Any thread may read it."""
 
     def balance(self, wanted: frozenset[TopicPartition] | None, most: int) -> None:
         """Fetch all that is wanted, or has less than `most` in line, and is not paused by the application; None stands for all."""
@@ -71,13 +71,13 @@ class Crowding:
         )
 
     def _call(self, method: Callable[[Places], None], partitions: frozenset[TopicPartition]) -> None:
-        """A resume of what is not assigned can block librdkafka, and what the application has paused stays so."""
+        """Leaves out partitions that are not assigned, because a resume of them can block, and those that the application paused."""
         if concerned := partitions & self._librdkafka.assignment() - self._librdkafka.paused:
             method(theirs(concerned))
 
 
 class Fetcher(Consumer):
-    """Made on the loop's thread."""
+    """A Consumer for a thread that makes all calls, and a loop that takes records. It is made on the loop's thread."""
 
     def __init__(self, config: Mapping[str, Any], deserializing: Deserializing) -> None:
         super().__init__(config)
@@ -89,7 +89,7 @@ class Fetcher(Consumer):
         # All of these take time on the thread that reads, which must not be the loop's.
         resets = self._consume_raw != self._raw.consume
         self._may_block = self._deserializes or resets or "oauth_cb" in config
-        self._crowding = Crowding(self._librdkafka, self._raw.pause, self._raw.resume)
+        self._unwanted = UnwantedPartitions(self._librdkafka, self._raw.pause, self._raw.resume)
         here = threading.get_ident()  # Records and callbacks are the loop's.
         self._queue.busy = lambda: here
         self._member._poller = lambda: here  # noqa: SLF001 - not for users; this is the one exception
@@ -97,7 +97,7 @@ class Fetcher(Consumer):
     # --- on the loop's thread ----------------------------------------------------------------------------------------
 
     def next_at_hand(self) -> Message | None:
-        """The next record that was read ahead, if a thread has looked around lately, and no callback runs."""
+        """The next record that was read ahead, if the gate of the callback queue is open. Cheap."""
         if monotonic() < self._gate.until and not self._deserializes:
             try:
                 return self._take()
@@ -106,18 +106,21 @@ class Fetcher(Consumer):
         return None
 
     def at_hand(self, demand: Demand) -> list[Message]:
-        """What it wants of the records that were read ahead, if a thread has looked around lately. Cheap."""
+        """The wanted ones of the records that were read ahead, if the gate of the callback queue is open. Cheap."""
         if monotonic() < self._gate.until and (demand.least == 1 or self._has(demand)):
             return self._taken(demand)
         return []
 
     def may_read_at_once(self, demand: Demand) -> bool:
-        """Not a single record: the thread reads many for it. Nor of some partitions: the thread must stop the others."""
-        is_simple = demand.partitions is None and not self._crowding.stopped
+        """May `read_at_once` serve it? Not for a single record, nor for some partitions only.
+
+        For a single record the thread reads many ahead, and for some partitions it must stop the others.
+        """
+        is_simple = demand.partitions is None and not self._unwanted.stopped
         return is_simple and 1 < demand.most <= _MOST_AT_ONCE and not self._may_block
 
     def read_at_once(self, demand: Demand) -> list[Message]:
-        """What it wants of the records that librdkafka has fetched, if that needs no wait. Nothing is at hand."""
+        """The wanted ones of the records that librdkafka has fetched, if that needs no wait. To be called if none is at hand."""
         with self._librdkafka.lock.reading_if_free() as is_free:
             if not is_free or monotonic() >= self._gate.until:
                 return []
@@ -127,11 +130,11 @@ class Fetcher(Consumer):
             return self.at_hand(demand)
 
     def take(self, demand: Demand) -> list[Message]:
-        """What it wants of the records that were read ahead, unless a callback waits or this process was away."""
+        """The wanted ones of the records that were read ahead, unless a callback waits or this process was stopped."""
         return self._taken(demand) if self._may_hand_out() else []
 
     def _taken(self, demand: Demand) -> list[Message]:
-        """Raises what a deserializer raised for the first of them."""
+        """Take them out of the buffer. Raises what a deserializer raised for the first of them."""
         if self._deserializes or demand.partitions is not None:
             return list(map(checked, self._buffer.take_where(demand.most, demand.wants, is_failed)))
         taken: list[Message] = []
@@ -142,7 +145,7 @@ class Fetcher(Consumer):
     # --- on any thread -----------------------------------------------------------------------------------------------
 
     def has_records(self, demand: Demand) -> bool:
-        """Would `take` find as many as are wanted now?"""
+        """Would `take` return as many as are wanted at least?"""
         return self._has(demand) and self._may_hand_out()
 
     def _has(self, demand: Demand) -> bool:
@@ -157,19 +160,19 @@ class Fetcher(Consumer):
     # --- on the consumer's thread ------------------------------------------------------------------------------------
 
     def read_ahead(self, demands: Collection[Demand], timeout_s: float) -> None:
-        """Run the callback that waits, then read what these want; wait that long for the first record."""
-        if self._loop.attend() is not Action.READ:
+        """Run the callback that waits, then read what is wanted; wait up to `timeout_s` for the first record."""
+        if self._loop.visit_bridge() is not Action.READ:
             self._queue.wait(timeout_s)
             return
-        self._crowding.balance(wanted_by(demands), min(self._ahead, _MOST_ASIDE))
+        self._unwanted.balance(wanted_by(demands), min(self._ahead, _MOST_ASIDE))
         missing = max(max(demand.most, self._ahead) - self._count(demand) for demand in demands)
         ready = any(map(self._has, demands))
         self._loop.read_ahead(max(0, min(missing, _MOST_AT_ONCE)), 0.0 if ready else timeout_s)
-        with contextlib.suppress(TypeError):  # What a deserializer made has no length.
+        with contextlib.suppress(TypeError):  # Values from a deserializer need not have a length.
             self._ahead = self._buffer.next_ahead(self._ahead, _MOST_AHEAD)
 
     def seek_to(self, when: int, partitions: Iterable[TopicPartition], timeout_s: float) -> None:
-        """Read on from a time in milliseconds, or from OFFSET_BEGINNING or OFFSET_END: of these, or of all that is read.
+        """Read these partitions, or all that are fetched, from a time in milliseconds, OFFSET_BEGINNING or OFFSET_END.
 
         librdkafka is given numbers: see start_offsets.py.
         """
@@ -180,7 +183,7 @@ class Fetcher(Consumer):
     def begin_commit(
         self, message: Message | None, offsets: Places | None, outcome: Reply[Places], *, asynchronous: bool
     ) -> None:
-        """As commit(), but this thread does not wait for the coordinator."""
+        """Like commit(), but this thread does not wait for the coordinator."""
         if asynchronous or not self._runtime.subscribed:
             outcome.give(self.commit(message, offsets, asynchronous=asynchronous) or [])
         else:
@@ -194,7 +197,7 @@ class Fetcher(Consumer):
 
 
 def _tell(reply: Reply[Places], places: Places, error: MembershipError | None) -> None:
-    """On the committer's thread."""
+    """Tell the outcome of a commit. Called on the committer's thread."""
     if error is None:
         reply.give(places)
     else:

@@ -1,4 +1,4 @@
-"""One callback, on the loop of the application, seen from the threads that wait for it."""
+"""One callback that runs on the application's loop while another thread waits for it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from membership_client.runtime.listener import CallbackContext
 
 Ended = Callable[[BaseException | None], None]
 
-NO_TIME = "It was cancelled: the group waits for it no longer."
-LOST = "It was cancelled: its partitions were lost meanwhile."
-_SHUT_DOWN = "It was cancelled, as its event loop's other tasks were."
-_CLOSED = "Its event loop is closed, so it cannot run: close the member or consumer before its loop ends."
+NO_TIME = "The callback was cancelled: the group does not wait for it any longer."
+LOST = "The callback was cancelled: its partitions were lost meanwhile."
+_SHUT_DOWN = "The callback was cancelled, as the other tasks of its event loop were."
+_CLOSED = "The event loop is closed, so the callback cannot run: close the member or consumer before its loop ends."
 
 _inside: contextvars.ContextVar[LoopCall | None] = contextvars.ContextVar("inside", default=None)
 
 
 class LoopCall:
-    """Calls `callback` in a task of its own and awaits what it returns; `ended` is told once, on any thread.
+    """Calls `callback` in a task of its own and awaits what it returns; then `ended` is called once, on any thread.
 
-    It is cancelled when the context's time is up or when it is given up; a plain function cannot be.
+    A coroutine is cancelled when the context's time is up or `give_up` is called; a plain function cannot be cancelled.
     """
 
     def __init__(
@@ -42,19 +42,19 @@ class LoopCall:
         self._why: str | None = None
 
     def start(self) -> None:
-        """Any thread; never blocks."""
+        """Have the callback run. Any thread; never blocks."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._begin)
         self.end_with_loop()
 
     def give_up(self, why: str) -> None:
-        """Cancel it. Any thread; never blocks."""
+        """Cancel the callback. Any thread; never blocks."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._cancel, why)
         self.end_with_loop()
 
     def end_with_loop(self) -> None:
-        """A closed loop runs nothing any more, and does not say so by itself. Any thread."""
+        """End the call if the loop is closed. To be called again and again, because a closed loop reports nothing. Any thread."""
         if self._loop.is_closed():
             self._end(CallbackFailedError(_CLOSED))
 
@@ -90,5 +90,5 @@ class LoopCall:
         self._end(CallbackFailedError(self._why or _SHUT_DOWN) if task.cancelled() else task.exception())
 
     def _end(self, error: BaseException | None) -> None:
-        with contextlib.suppress(IndexError):  # It has ended already.
+        with contextlib.suppress(IndexError):  # The call has ended already.
             self._ended.pop()(error)

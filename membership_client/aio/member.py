@@ -40,9 +40,9 @@ class GroupMember:
             member.subscribe(["orders"])
             await member.wait_until(MemberState.STABLE, timeout_s=30)
 
-    They may be coroutines: one that is still under way when the group stops waiting for it, or when its partitions are
-    lost, is cancelled and counts as failed. Heartbeats depend on the loop no more than on anything else: one that is
-    blocked costs its own time only. What has to wait is awaited; all else is plain, and never blocks.
+    Callbacks may be coroutines: one that is still under way when the group stops waiting for it, or when its partitions
+    are lost, is cancelled and counts as failed. Heartbeats do not depend on the loop, so they go on while it is blocked.
+    Methods that have to wait are coroutines; all others return at once.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class GroupMember:
         self._member.subscribe(topics)
 
     def subscribe_pattern(self, regex: str) -> None:
-        """As subscribe(), for all topics whose whole name matches. The brokers evaluate it, as RE2/J."""
+        """Like subscribe(), for all topics whose whole name matches. The brokers evaluate the pattern, as RE2/J."""
         self._member.subscribe_pattern(regex)
 
     def unsubscribe(self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None) -> None:
@@ -88,7 +88,7 @@ class GroupMember:
     # --- offsets -----------------------------------------------------------------------------------------------------
 
     async def commit(self, offsets: Mapping[P, Offset | int], *, timeout_s: float = 10.0) -> None:
-        """Commit as this member, in the order of the calls. One that is cancelled may still be carried out."""
+        """Commit as this member, in the order of the calls. A commit that is cancelled may still be carried out."""
         await self._offset_calls.ask(self._member.prepared_commit(offsets, timeout_s))
 
     async def committed(
@@ -102,16 +102,16 @@ class GroupMember:
 
     @property
     def snapshot(self) -> Snapshot:
-        """State, epoch, ownership, cause: the membership of this moment."""
+        """The membership at this moment: state, epoch, partitions, cause. Any thread, at any time, also after close()."""
         return self._member.snapshot
 
     @property
     def epoch(self) -> int:
-        """The member epoch; not positive while it is not in the group."""
+        """The member epoch; not positive while the member is not in its group."""
         return self._member.epoch
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """What this member owns now: assigned callbacks returned, revoked or lost ones not yet."""
+        """The partitions that this member owns now: their assigned callback has returned, and no revoked or lost one has."""
         return self._member.assignment()
 
     def owns(self, partition: PartitionLike) -> bool:
@@ -119,16 +119,16 @@ class GroupMember:
 
     @property
     def error(self) -> MembershipError | None:
-        """What is wrong at the moment, if anything; fatal errors stay."""
+        """The current problem, or None; fatal errors stay."""
         return self._member.error
 
     @property
     def trace(self) -> Journal:
-        """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`."""
+        """The last steps of the member. `trace.save(path)` writes them for `membership-client diagnose`; any thread."""
         return self._member.trace
 
     def health(self) -> Health:
-        """For liveness and readiness probes."""
+        """Whether the member is live and ready, and why, for probes. Any thread, at any time, also after close()."""
         return self._member.health()
 
     @property
@@ -141,20 +141,21 @@ class GroupMember:
         return self._member.explain()
 
     async def wait_until(self, condition: Condition, timeout_s: float | None = None) -> Snapshot:
-        """Wait for a state, or for whatever a function of the snapshot says; it is called on the membership thread.
+        """Wait for a state, or until a function of the snapshot returns True; it is called on the membership thread.
 
         Raises WaitTimeoutError when time is up, and the fatal error at once if the member ends FATAL instead.
         """
         return await self._member.when(condition, timeout_s)
 
-    # --- going -------------------------------------------------------------------------------------------------------
+    # --- the end -----------------------------------------------------------------------------------------------------
 
     async def close(
         self, leave: LeaveMode = LeaveMode.DEFAULT, *, reason: str | None = None, timeout_s: float | None = None
     ) -> CloseReport:
-        """Give the partitions back and leave: within `timeout_s`, and a second time does nothing.
+        """Give the partitions back and leave, within `timeout_s`. A second call does nothing.
 
-        Without a timeout the coordinator has 10 s, and each callback `max.poll.interval.ms`. A cancelled close goes on by itself, and so does one that a callback asks for, when that returns.
+        Without a timeout the coordinator has 10 s, and each callback `max.poll.interval.ms`. A cancelled close goes on by itself.
+        A close that a callback asks for goes on when the callback has returned.
         """
         close = functools.partial(self._member.close, leave, reason=reason, timeout_s=timeout_s)
         return close() if self._runner.is_current_thread() else await in_thread(functools.partial(self._end, close))
@@ -175,7 +176,7 @@ class GroupMember:
 
 class _Awaitable(client.GroupMember):
     def prepared_commit(self, offsets: Mapping[P, Offset | int], timeout_s: float) -> Callable[[], None]:
-        """To be called later, when other commits are done: it belongs to the ownership of this moment."""
+        """A function that commits when it is called later; the commit belongs to the ownership of this moment."""
         whole, timeout_s = checked_offsets(offsets), checked_timeout_s(timeout_s)
         return functools.partial(self._commit, whole, self._ownership_of(whole), timeout_s)
 
@@ -191,7 +192,7 @@ class _Awaitable(client.GroupMember):
 
 
 def running_loop() -> asyncio.AbstractEventLoop:
-    """The loop for callbacks; ConfigError without one, because a thread cannot guess which is meant."""
+    """The running loop, on which callbacks will run; ConfigError if none runs on this thread."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

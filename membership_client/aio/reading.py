@@ -1,4 +1,4 @@
-"""From the thread that reads to the coroutines that await records."""
+"""Hands records from the thread that reads to the coroutines that await them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from membership_client.aio.fetcher import Fetcher
 from membership_client.aio.reply import Reply
 
 _SLICE_S = 0.02
-"""Longest wait for records: calls of others wait for so long."""
+"""How long the thread waits for records at most: other calls wait meanwhile."""
 
 _TURN_S = 0.001
-"""For so long records are read on the loop without a turn for its other tasks."""
+"""How long records are read on the loop before its other tasks get a turn."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,22 +37,22 @@ class Reading:
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
         self._requests: deque[_Request] = deque()
-        """Never replaced: jobs that are on their way to the thread append to this very deque."""
+        """The requests that wait. Never replaced, because jobs on their way to the thread append to this deque."""
         self._errors: deque[BaseException] = deque()
-        """Each for one coroutine."""
+        """What reading raised. Each error is raised in one coroutine."""
         self._turn_due = 0.0
-        """When other tasks of the loop are to have a turn before records are read."""
+        """When the loop's other tasks must get a turn before more records are read."""
 
     def next_at_hand(self) -> Message | None:
-        """The next record that was read ahead, if nothing waits for the thread. Cheap: most records come this way."""
+        """The next record that was read ahead, if no request waits for the thread. Cheap: most records come this way."""
         return None if self._errors else self._fetcher.next_at_hand()
 
     def at_hand(self, demand: Demand) -> list[Message]:
-        """What it wants of the records that were read ahead, if nothing waits for the thread; else none. Cheap."""
+        """The wanted ones of the records that were read ahead, if no request waits for the thread; else none. Cheap."""
         return [] if self._errors else self._fetcher.at_hand(demand)
 
     async def _at_once(self, demand: Demand) -> list[Message]:
-        """What it wants of the records that librdkafka has fetched, if nothing waits for the thread; else none."""
+        """The wanted ones of the records that librdkafka has fetched, if no request waits for the thread; else none."""
         if not self._fetcher.may_read_at_once(demand):
             return []
         if time.monotonic() >= self._turn_due:
@@ -63,9 +63,9 @@ class Reading:
     async def take(
         self, demand: Demand, timeout_s: float | None, post: Callable[[Callable[[], None]], None]
     ) -> list[Message]:
-        """What it wants as soon as there is enough, or what there is when time is up.
+        """The wanted records as soon as there are enough, or those that are there when time is up.
 
-        Records leave the buffer at the moment they are returned: cancelling loses none.
+        Records leave the buffer when they are returned, so a cancelled call loses none.
         """
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         taken = await self._at_once(demand)
@@ -76,7 +76,7 @@ class Reading:
             if self._errors:
                 raise self._errors.popleft()
             late = time.monotonic() >= deadline
-            if late or self._fetcher.has_records(demand):  # Another coroutine may have been faster.
+            if late or self._fetcher.has_records(demand):  # Another coroutine may have taken the records.
                 taken = self._fetcher.take(demand)
             if late:
                 break
@@ -93,7 +93,7 @@ class Reading:
             return False
         try:
             self._fetcher.read_ahead([request.demand for request in self._requests], self._patience_s())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the records are awaited
+        except BaseException as error:  # noqa: BLE001 - raised where the records are awaited
             self._errors.append(error)
         self._grant()
         return True

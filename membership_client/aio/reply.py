@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Reply(Generic[T]):
-    """Made and awaited on the loop, given on any thread. Only the first outcome counts, and a dead loop is no error."""
+    """Made and awaited on the loop, given on any thread. Only the first outcome counts; it is dropped if the loop is closed."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -27,10 +27,10 @@ class Reply(Generic[T]):
         return not self._future.done() and not self._loop.is_closed()
 
     def carry_out(self, action: Callable[[], T]) -> None:
-        """Give what it returns or raises. It is done as part of the task that made this: in its span, for example."""
+        """Run `action` and give what it returns or raises. It runs in the context of the task that made this, such as its span."""
         try:
             value = self._context.run(action)
-        except BaseException as error:  # noqa: BLE001 - it is raised where it belongs
+        except BaseException as error:  # noqa: BLE001 - raised where the reply is awaited
             self.fail(error)
         else:
             self.give(value)
@@ -45,7 +45,7 @@ class Reply(Generic[T]):
         return self._future.__await__()
 
     async def within(self, timeout_s: float | None) -> T:
-        """TimeoutError if it does not come in time."""
+        """The outcome; TimeoutError if it does not come in time."""
         # Not wait_for: in Python 3.11 it swallows a cancellation that comes in the same moment as the result.
         async with asyncio.timeout(timeout_s):
             return await self._future
@@ -63,7 +63,10 @@ class Reply(Generic[T]):
 
 
 async def in_thread(action: Callable[[], T]) -> T:
-    """Its outcome. The thread is a daemon of its own: cancelling leaves it to end by itself, and no loop waits for it."""
+    """Run `action` on a daemon thread of its own and return its outcome.
+
+    If the caller is cancelled, the thread ends by itself; no loop waits for it.
+    """
     reply: Reply[T] = Reply()
     threading.Thread(target=reply.carry_out, args=(action,), name="aio-call", daemon=True).start()
     return await reply

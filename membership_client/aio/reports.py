@@ -1,4 +1,4 @@
-"""Functions of the application that are called on its loop: those of a configuration, and the one for budget warnings."""
+"""Has functions of the application called on its loop: those of a configuration, and the one for budget warnings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEYS = ("error_cb", "on_commit", "stats_cb", "throttle_cb")
 
 
 def reports_on_loop(config: Mapping[str, Any], loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
-    """The configuration, whose functions are now called on the loop. What they raise goes to its exception handler."""
+    """The configuration with functions that are called on the loop. What they raise goes to its exception handler."""
     found = {key: config[key] for key in _KEYS if callable(config.get(key))}
     return {**config, **{key: _on_loop(loop, function) for key, function in found.items()}}
 
@@ -30,7 +30,7 @@ def warnings_on_loop(loop: asyncio.AbstractEventLoop, on_warning: OnWarning | No
 
 def _on_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., Any]) -> Callable[..., None]:
     running: set[asyncio.Task[Any]] = set()
-    """The loop does not keep its tasks."""
+    """Keeps the tasks alive, because the loop does not."""
 
     def begin(*told: Any) -> None:
         returned = function(*told)

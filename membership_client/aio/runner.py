@@ -14,7 +14,7 @@ from membership_client.runtime.busy_thread import BudgetWarning
 from membership_client.runtime.listener import Callback, CallbackContext, Done, OnWarning, as_text, tell
 
 _SLICE_S = 0.1
-"""How often a closing thread looks whether the loop still lives."""
+"""How often a closing thread checks whether the loop is still open."""
 
 
 class LoopRunner:
@@ -54,14 +54,14 @@ class LoopRunner:
             running.give_up(LOST)
 
     def thread(self) -> int | None:
-        """The loop's, which is where this was made."""
+        """The thread of the loop, on which this runner was made."""
         return self._thread
 
     def warn(self, warning: BudgetWarning) -> None:
         tell(self._on_warning, warning)
 
     def is_current_thread(self) -> bool:
-        """Is the caller a callback? On a loop, tasks tell that, and not threads."""
+        """Is the caller a callback? All callbacks have the loop's thread, so the current task tells it."""
         return self._current is not None and self._current[2].is_current
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
@@ -71,7 +71,7 @@ class LoopRunner:
                 self._current[2].end_with_loop()
 
     def stop(self) -> None:
-        """Nothing to stop: it has no thread."""
+        """Does nothing, because there is no thread to stop."""
 
 
 def _report(call_id: int, done: Done, error: BaseException | None) -> None:

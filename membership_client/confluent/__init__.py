@@ -88,7 +88,7 @@ redirect_modules(__name__, _theirs.__name__, ours=_OURS)
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Whatever this version of confluent-kafka has under that name."""
+    """The object that this version of confluent-kafka has under that name."""
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _OURS:

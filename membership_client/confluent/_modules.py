@@ -1,6 +1,6 @@
 """Modules under a second name: `membership_client.confluent.admin` is the module `confluent_kafka.admin`, and no copy.
 
-A copy would have classes of its own, which `isinstance` and `except` tell from those of the first.
+A copy would have classes of its own, so `isinstance` and `except` would not accept those of the first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Redirect(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Puts the real module in its place: the import system takes what it finds in `sys.modules` afterwards."""
+        """Put the real module in its place: the import system takes what it finds in `sys.modules` afterwards."""
         sys.modules[module.__name__] = importlib.import_module(self._target_of(module.__name__))
 
     def _rest(self, fullname: str) -> str:
@@ -44,5 +44,5 @@ class _Redirect(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def redirect_modules(prefix: str, target: str, *, ours: Collection[str]) -> None:
-    """From now on. Before all other finders: they would load a second copy of a module inside a redirected package."""
+    """Redirect imports from now on. This finder comes first: others would load a second copy of a module in a redirected package."""
     sys.meta_path.insert(0, _Redirect(prefix, target, ours))

@@ -1,4 +1,4 @@
-"""DeserializingConsumer: confluent-kafka's, upon our Consumer."""
+"""DeserializingConsumer: confluent-kafka's, on top of our Consumer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SLICE_S = 0.2
 
 
 class DeserializingConsumer(confluent_kafka.DeserializingConsumer, Consumer):
-    """Takes `key.deserializer` and `value.deserializer` beside what our Consumer takes.
+    """Takes `key.deserializer` and `value.deserializer` in addition to what our Consumer takes.
 
     poll() is confluent-kafka's: it deserializes what our poll() returns, raises KeyDeserializationError,
     ValueDeserializationError or ConsumeError, and there is no consume(). Everything else is our Consumer's.
@@ -30,7 +30,7 @@ class DeserializingConsumer(confluent_kafka.DeserializingConsumer, Consumer):
         super().__init__(conf)
 
     def __iter__(self) -> Iterator[Message]:
-        """Deserialized records for ever, or until a signal of stop_on_signals(); events are passed over, errors raised."""
+        """Iterate over deserialized records until a signal of stop_on_signals() comes; events are skipped, errors raised."""
         while self._stop_reason is None:
             try:
                 message = self.poll(_SLICE_S)
@@ -46,7 +46,7 @@ class DeserializingConsumer(confluent_kafka.DeserializingConsumer, Consumer):
     ) -> CloseReport:
         """Like `Consumer.close`; then the deserializers that were built for this consumer are closed, too."""
         report = Consumer.close(self, leave, reason=reason, timeout_s=timeout_s)
-        super().close()  # Ours once more, which does nothing, and the deserializers.
+        super().close()  # Closes the deserializers; a second close of our Consumer does nothing.
         return report
 
     def __exit__(
@@ -56,6 +56,6 @@ class DeserializingConsumer(confluent_kafka.DeserializingConsumer, Consumer):
 
 
 def _is_event(error: ConsumeError) -> bool:
-    """As the Consumer has it: the end of a partition, a subscribed topic that does not exist yet, a late poll."""
+    """Is it an event, as for our Consumer: the end of a partition, a missing topic, or a late poll?"""
     message = error.kafka_message
     return message is not None and is_event(message)

@@ -1,4 +1,4 @@
-"""Consumer: our membership, confluent-kafka's records."""
+"""Consumer: records from confluent-kafka, membership from a GroupMember."""
 
 from membership_client.consumer.consumer import Consumer
 

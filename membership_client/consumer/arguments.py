@@ -1,4 +1,4 @@
-"""Checks what is passed to a Consumer where confluent-kafka's C code does not: what it refuses, we refuse as both libraries."""
+"""Checks of what is passed to a Consumer. Errors have this library's type and the one that confluent-kafka raises."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from membership_client.types import TopicPartition
 _NO_TIMEOUT = -1
 
 _MOST_AT_ONCE = 1_000_000
-"""Of consume(), as confluent-kafka has it."""
+"""The largest count that consume() takes, as in confluent-kafka."""
 
 
 def checked_record(record: object) -> None:
-    """ConfigError, as both libraries', unless it says which partition is meant. Cheap enough for every record."""
+    """ConfigError, which is a KafkaException, too, unless a partition can be told from it. Cheap enough for every record."""
     if not isinstance(record, Message | confluent_kafka.TopicPartition | TopicPartition):
         raise refusal(f"A record, or its partition, is a Message or a TopicPartition, not {shown(record)}.")
 
 
 def checked_message(message: object) -> Message:
-    """ConfigError, as both libraries', unless it is one."""
+    """ConfigError, which is a TypeError, too, unless it is a Message."""
     if not isinstance(message, Message):
         raise refusal(f"message must be a Message, as poll() returns it, not {shown(message)}.", TypeError)
     return message
@@ -39,7 +39,7 @@ def checked_message(message: object) -> Message:
 def as_place(partition: Any) -> Any:
     """A TopicPartition of ours as confluent-kafka's, without an offset; anything else as it is.
 
-    For what is passed to a method of confluent-kafka, which itself refuses what is no partition.
+    For arguments of confluent-kafka's methods, which refuse themselves what is no partition.
     """
     return confluent_kafka.TopicPartition(*partition) if isinstance(partition, TopicPartition) else partition
 
@@ -52,7 +52,7 @@ def as_places(partitions: Any) -> Any:
 
 
 def checked_places(partitions: object) -> list[confluent_kafka.TopicPartition]:
-    """A list of either library's TopicPartition, as confluent-kafka's. ConfigError, as both libraries', for anything else."""
+    """A list of either library's TopicPartition, as confluent-kafka's. ConfigError, which is a TypeError, too, for anything else."""
     places = as_places(partitions)
     if isinstance(places, list) and all(isinstance(one, confluent_kafka.TopicPartition) for one in places):
         return places
@@ -60,7 +60,7 @@ def checked_places(partitions: object) -> list[confluent_kafka.TopicPartition]:
 
 
 def checked_topics(topics: object) -> Sequence[str]:
-    """ConfigError, as both libraries', unless it is an iterable of texts."""
+    """ConfigError, which is a TypeError, too, unless it is an iterable of texts."""
     if isinstance(topics, str):
         raise refusal(f"subscribe() takes a list of topics; did you mean [{topics!r}]?", TypeError)
     try:
@@ -87,14 +87,14 @@ def checked_wait(timeout: float) -> float:
 
 
 def checked_count(num_messages: int) -> int:
-    """Of consume(). What confluent-kafka refuses is refused as it does."""
+    """The number of messages for consume(). Other values raise what confluent-kafka raises."""
     if not 0 <= operator.index(num_messages) <= _MOST_AT_ONCE:
         raise ValueError("num_messages must be between 0 and 1000000 (1M)")
     return num_messages
 
 
 def checked_signals(signals: tuple[object, ...]) -> tuple[signal.Signals, ...]:
-    """Python allows handlers to be set on the main thread only."""
+    """ConfigError for what is no signal, and on other threads than the main one, on which alone Python sets handlers."""
     if threading.current_thread() is not threading.main_thread():
         raise refusal("stop_on_signals() works on the main thread only.")
     return tuple(map(_checked_signal, signals))

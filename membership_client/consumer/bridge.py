@@ -62,10 +62,10 @@ class Pending:
     call_id: int
     partitions: Partitions
     takes_away: bool = False
-    """Is it about partitions that go, and not about new ones?"""
+    """True for a callback about partitions that are taken away, False for one about new partitions."""
     stage: Stage = Stage.PREPARING
     thread: int | None = None
-    """Which runs it."""
+    """The thread that runs it; None if none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Bridge:
     phase: Phase = Phase.OPEN
     pending: Pending | None = None
     holds: tuple[Partitions | None, ...] = ()
-    """Long work under way, by its partitions; None for all."""
+    """The partitions of each hold() that is under way; None for a hold of all partitions."""
 
 
 # --- what happened -------------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class HoldEnded:
 class CloseCalled:
     thread: int
     later: bool = False
-    """Is the thread inside of poll() already? A signal handler that waited there for others could wait for itself."""
+    """True if the thread is inside poll() already: a signal handler that waited there for others could wait for itself."""
 
 
 @dataclass(frozen=True, slots=True)

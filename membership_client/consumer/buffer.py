@@ -12,58 +12,58 @@ from time import monotonic
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 Place = tuple[str | None, int | None]
-"""Equal to the TopicPartition; an error that concerns no partition has none."""
+"""Topic and number, equal to a TopicPartition; None twice for an error that concerns no partition."""
 
 _MOST_BYTES = 1 << 20
-"""What is read ahead at once, beside what librdkafka itself has fetched."""
+"""How much is read ahead at once, in addition to what librdkafka itself has fetched."""
 
 _SAMPLE = 8
-"""Records whose size is looked at."""
+"""The number of records whose size is measured."""
 
 _NOTE_TIMES: Place = (None, None)
-"""In `unread`, it asks for the timestamps of what is read next. No partition has this name."""
+"""This entry of `unread`, which is no partition, asks for the timestamps of the records that are read next."""
 
 Reading = Callable[[int, float], list[Message]]
 Test = Callable[[Message], bool]
 
 
 class Buffer:
-    """Records in line for the application; beside the line, those that are withheld and those that consume() gathers.
+    """Records in a line for the application, and outside of the line those that are withheld or that consume() gathers.
 
-    `take`, `take_where`, `put_back` and what concerns batches may be called by any thread at any time; the others by the
-    thread that has the lock of librdkafka.
+    Any thread may call `take`, `take_where`, `put_back` and the methods of batches at any time. Only the thread that has the
+    lock of librdkafka may call the others.
 
-    Those that take do so on one thread, or all by `take`.
-    `take` is one atomic operation of a deque, so that poll() needs no lock. That is why nothing here takes records out at the
-    left and puts them back later, or replaces the deque: another thread could take the next one meanwhile.
+    Several threads may take records at the same time only if all of them call `take`. It is one atomic operation of a deque,
+    so that poll() needs no lock. That is why no method takes records out at the left and puts them back later, or replaces
+    the deque: another thread could take the next record meanwhile.
     """
 
     def __init__(self) -> None:
         self.line: deque[Message] = deque()
-        """Used only to see whether it is empty, because `__len__` takes longer."""
+        """From outside used only to see whether it is empty, because `__len__` takes longer."""
         self._withheld: dict[Place, deque[Message]] = {}
         self.unread: set[Place] = set()
-        """Partitions of which nothing was read since they were assigned or moved. Only to see whether there are some."""
+        """Partitions of which nothing was read since they were assigned or moved. From outside used only to see whether it is empty."""
         self._first_read: dict[Place, int] = {}
-        """The first offset of each of the others."""
+        """The offset of the first record that was read of each other partition."""
         self.timestamps: dict[Place, tuple[int, float]] = {}
-        """Of some partitions: the timestamp in milliseconds of a record that was read lately, and when that was."""
+        """For some partitions the timestamp in milliseconds of a record that was read lately, and when it was read."""
         self._batches: list[deque[Message]] = []
-        """What consume() gathers on some threads. The application does not have it yet, so it counts as not read."""
+        """Records that calls of consume() gather. The application does not have them yet, so they count as not read."""
         self._moving = threading.RLock()
         """Held for moments: while records are taken out of the middle of the line, or go from there to a batch and back."""
         self.take: Callable[[], Message] = self.line.popleft
-        """The next record. IndexError if there is none."""
+        """Take the next record out of the line. IndexError if there is none."""
 
     def __len__(self) -> int:
-        """How many can be taken."""
+        """How many records can be taken."""
         return len(self.line)
 
     def read(self, reading: Reading, count: int, timeout_s: float) -> int:
-        """Put in what `reading(count, timeout_s)` returns, and say how many.
+        """Put the records that `reading(count, timeout_s)` returns at the end of the line, and return their number.
 
-        In one call of C code: an exception raised by a signal handler, such as KeyboardInterrupt, can only come after the
-        records are in line. Between two operations it would lose them, although librdkafka has counted them as read.
+        This is one call of C code, so that an exception of a signal handler, such as KeyboardInterrupt, can only come after
+        the records are in line. Between two operations it would lose them, although librdkafka has counted them as read.
         """
         before = len(self.line)
         if self.unread:
@@ -84,17 +84,17 @@ class Buffer:
             self.line.extend(arriving)
 
     def restart(self, partitions: Iterable[Place]) -> None:
-        """These are read from another offset from now on."""
+        """Note that these partitions are read from another offset from now on."""
         for place in partitions:
             self._first_read.pop(place, None)
             self.timestamps.pop(place, None)
             self.unread.add(place)
 
     def note_read(self, messages: Sequence[Message]) -> None:
-        """Before these are put in line or handed out: some may be the first ones of their partitions."""
+        """Note the first records of partitions. To be called before the records are put in line or handed out."""
         if not self.unread or not messages:
             return
-        # By C code: as long as a partition has no records, all records of the others come by here.
+        # In C code, because all records come through here as long as one partition has none.
         places = list(zip(map(Message.topic, messages), map(Message.partition, messages), strict=True))
         if _NOTE_TIMES in self.unread:
             self.unread.discard(_NOTE_TIMES)
@@ -105,7 +105,7 @@ class Buffer:
                 self._first_read[place] = message.offset() or 0
 
     def note_timestamps(self) -> None:
-        """Note those of the records that are read next. Any thread; calls that read pay only for the next read."""
+        """Note the timestamps of the records that are read next. Any thread; the cost is added to the next read only."""
         self.unread.add(_NOTE_TIMES)
 
     def _note_timestamps(self, newest: dict[Place, Message]) -> None:
@@ -115,7 +115,7 @@ class Buffer:
                 self.timestamps[place] = (timestamp, now)
 
     def take_where(self, count: int, wanted: Test, alone: Test) -> list[Message]:
-        """Up to `count` of the wanted ones, wherever they are in line; one that is to be `alone` only as the first, and last."""
+        """Take up to `count` wanted records, wherever they are in line; a record that must be `alone` is returned alone."""
         with self._moving:
             wanted_ones = (found for found in enumerate(tuple(self.line)) if wanted(found[1]))
             found = list(islice(wanted_ones, count))
@@ -141,13 +141,13 @@ class Buffer:
                 batch.append(self.take())
 
     def give_back(self, batch: deque[Message]) -> None:
-        """All of them: they must not be handed out now."""
+        """Put all records of the batch back, because they must not be handed out now."""
         with self._moving:
             self.put_back(batch)
             batch.clear()
 
     def close_batch(self, batch: deque[Message]) -> list[Message]:
-        """From now on these are read: the application gets them."""
+        """The records of the batch, which count as read from now on: the application gets them."""
         with self._moving:
             self._batches = [one for one in self._batches if one is not batch]
             return list(batch)
@@ -162,11 +162,11 @@ class Buffer:
         return Counter(map(place_of, tuple(self.line)))
 
     def put(self, messages: Iterable[Message]) -> None:
-        """Behind what is in line."""
+        """Put the messages at the end of the line."""
         self.line.extend(messages)
 
     def put_back(self, messages: Iterable[Message]) -> None:
-        """Before what is in line, or withheld: these were taken, and not handed out."""
+        """Put messages that were taken, and not handed out, before those that are in line or withheld."""
         with self._moving:
             kept: list[Message] = []
             for message in reversed(list(messages)):
@@ -175,7 +175,7 @@ class Buffer:
             self.line.extendleft(kept)
 
     def withhold(self, partitions: Iterable[Place]) -> None:
-        """Keep records of these, but hand none out from now on, until they are released or dropped."""
+        """Keep the records of these partitions, but hand none out until the partitions are released or dropped."""
         for place in partitions:
             self._withheld.setdefault(place, deque())
         kept: deque[Message] = deque()
@@ -187,7 +187,7 @@ class Buffer:
             self.line.extend(kept)
 
     def _withhold_of(self, batch: deque[Message]) -> None:
-        """Before what is withheld already, which is later in the partition."""
+        """Withhold records of a batch, before those that are withheld already, because their offsets are lower."""
         if gone := [message for message in batch if place_of(message) in self._withheld]:
             stay = [message for message in batch if place_of(message) not in self._withheld]
             self.put_back(gone)
@@ -195,13 +195,13 @@ class Buffer:
             batch.extend(stay)
 
     def release(self, partitions: Iterable[Place]) -> None:
-        """Hand out these again, in their order, before what is in line."""
+        """Put the records of these partitions, in their order, before those that are in line."""
         with self._moving:
             for place in partitions:
                 self.put_back(tuple(self._withheld.pop(place, ())))
 
     def drop(self, partitions: Iterable[Place]) -> None:
-        """Drop records of these: other members own them now, or they are read from another offset."""
+        """Drop the records of these partitions: other members own them now, or they are read from another offset."""
         self.withhold(gone := frozenset(partitions))
         for place in gone:
             self._withheld.pop(place, None)
@@ -218,12 +218,12 @@ class Buffer:
                 one.clear()
 
     def positions(self) -> dict[Place, int | None]:
-        """Of partitions with records that wait: the offset of the first one, or None if none was handed out before it."""
+        """By partition with records that wait: the offset of the first of them, or None if none was handed out before it."""
         firsts = {place: message.offset() or 0 for place, message in self.next_ones().items()}
         return {place: None if self._first_read.get(place) == first else first for place, first in firsts.items()}
 
     def next_ones(self) -> dict[Place, Message]:
-        """By partition the first record that waits."""
+        """By partition, the first record that waits."""
         with self._moving:
             waiting = [*chain.from_iterable((*self._withheld.values(), *self._batches)), *tuple(self.line)]
         firsts: dict[Place, Message] = {}
@@ -246,7 +246,7 @@ class Buffer:
         return list(islice(reversed(self.line), count))
 
     def _drained(self) -> list[Message]:
-        """All that is in line, taken out from the right: a thread that takes meanwhile gets them in their order."""
+        """Take all records out of the line, from the right: a thread that takes meanwhile gets records in their order."""
         taken: list[Message] = []
         with contextlib.suppress(IndexError):
             taken.extend(iter(self.line.pop, None))
@@ -254,7 +254,7 @@ class Buffer:
 
 
 def timestamp_of(message: Message) -> int | None:
-    """In milliseconds since 1970; None if the record has none."""
+    """The record's timestamp in milliseconds since 1970; None if it has none."""
     kind, milliseconds = message.timestamp()
     return None if kind == TIMESTAMP_NOT_AVAILABLE else milliseconds
 

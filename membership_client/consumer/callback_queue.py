@@ -52,7 +52,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A callback the group waits for."""
+    """A rebalance callback that the member wants run."""
 
     wanted: RunCallback
     done: Done
@@ -66,9 +66,9 @@ class Call:
 
 
 class CallbackQueue:
-    """A `listener.CallbackRunner`, whose callbacks run on a thread that polls, closes, or serves beside a hold.
+    """A `listener.CallbackRunner`, whose callbacks run on a thread that polls or closes, or on one of its own during a hold.
 
-    `prepare` is told of a callback on the membership thread, and calls `ready` with what is to be run, at once or later.
+    `prepare` is called with each callback on the membership thread, and calls `ready` with what is to be run, at once or later.
     """
 
     runs_on_closing_thread = True
@@ -84,7 +84,7 @@ class CallbackQueue:
         """When the callback that runs began; None if none runs."""
         self.busy: Callable[[], int | None] = lambda: self._runs_on or self.poller
         """The thread that has a callback or records in hand."""
-        self.start_aside: Callable[[], None] = self._start_aside
+        self.start_hold_thread: Callable[[], None] = self._start_hold_thread
         self._prepare = prepare
         self._monitor = monitor
         self._clock = clock
@@ -99,7 +99,7 @@ class CallbackQueue:
         return self._bridge
 
     def take_in(self, fact: Fact) -> Bridge:
-        """Any thread, and signal handlers. Returns the bridge before it."""
+        """Step the bridge, and return the bridge before that. Any thread, and signal handlers."""
         with self._monitor:
             before = self._swap(lambda bridge: (step(bridge, fact), None))[0]
             if not hands_out(self._bridge):
@@ -114,7 +114,7 @@ class CallbackQueue:
             return self._swap(lambda bridge: visit(bridge, role, thread, certain=certain))[1]
 
     def _swap(self, change: Callable[[Bridge], tuple[Bridge, Action | None]]) -> tuple[Bridge, Action]:
-        """A signal handler may run on this very thread between any two calls, and change the bridge: then once more."""
+        """Change the bridge. Repeated if a signal handler, which may run on this thread between two calls, changed it meanwhile."""
         while True:
             before = self._bridge
             after, action = change(before)
@@ -123,7 +123,7 @@ class CallbackQueue:
                 return before, action or Action.NOTHING
 
     def open_gate(self, until: Callable[[], float]) -> None:
-        """Let poll() hand out records without a visit until then, unless a callback or close() waits."""
+        """Let poll() hand out records without a visit until that time, unless a callback or close() waits."""
         with self._monitor:
             if hands_out(self._bridge):
                 self.gate.until = until()
@@ -135,7 +135,7 @@ class CallbackQueue:
             self._monitor.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Until something changes, or that long."""
+        """Wait until the bridge changes, but not longer than `seconds`."""
         with self._monitor:
             self._monitor.wait(seconds)
 
@@ -143,7 +143,7 @@ class CallbackQueue:
 
     @property
     def call(self) -> Call | None:
-        """The callback that waits or runs, if any: the group has at most one of each member."""
+        """The callback that waits or runs; a member has at most one. None if there is none."""
         return self._call
 
     @property
@@ -168,10 +168,10 @@ class CallbackQueue:
                 return
             self._handle = handle
             self.take_in(Prepared(call.wanted.call_id))
-        self._serve_beside_holds()
+        self._serve_during_holds()
 
     def carry_out(self) -> None:
-        """After RUN: run the callback and tell the member; then raise what it raised."""
+        """To be called after RUN: run the callback, tell the member that it returned, then raise what it raised."""
         call, handle = self._call, self._handle
         self.began_at = began_at = self._clock()
         assert call is not None
@@ -194,23 +194,23 @@ class CallbackQueue:
 
     def hold(self, partitions: Partitions | None) -> None:
         self.take_in(HoldBegan(partitions))
-        self._serve_beside_holds()
+        self._serve_during_holds()
 
     def release(self, partitions: Partitions | None) -> None:
         self.take_in(HoldEnded(partitions))
 
-    def _serve_beside_holds(self) -> None:
+    def _serve_during_holds(self) -> None:
         if self._bridge.holds and may_run(self._bridge, Role.HOLD):
-            self.start_aside()
+            self.start_hold_thread()
 
-    def _start_aside(self) -> None:
+    def _start_hold_thread(self) -> None:
         try:
-            threading.Thread(target=self.serve_aside, name="callbacks-while-held", daemon=True).start()
-        except RuntimeError:  # The system has no thread to spare: the callback waits for the end of the hold.
+            threading.Thread(target=self.serve_during_hold, name="callbacks-while-held", daemon=True).start()
+        except RuntimeError:  # The system can start no thread, so the callback waits for the end of the hold.
             logger.warning("No thread can be started; a rebalance callback waits until hold() ends.")
 
-    def serve_aside(self) -> None:
-        """Run a callback that concerns no held partition. The member logs what it raises: no call of the application is there to raise it."""
+    def serve_during_hold(self) -> None:
+        """Run callbacks that concern no held partition. The member logs what they raise, because no call can raise it."""
         while self.visit(Role.HOLD, certain=True) is Action.RUN:
             with contextlib.suppress(Exception):
                 self.carry_out()
@@ -227,7 +227,7 @@ class CallbackQueue:
         self.take_in(CloseEnded())
 
     def serve_closing(self) -> None:
-        """Run what waits, on the closing thread; what a callback raises is raised."""
+        """Run the callbacks that wait, on the closing thread, and raise what they raise."""
         while self.visit(Role.CLOSE, certain=True) is Action.RUN:
             self.carry_out()
 
@@ -260,20 +260,20 @@ class CallbackQueue:
         return runs_on(self._bridge, threading.get_ident())
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
-        """The application closes instead of polling, so its callbacks run here; what they raise, at the end.
+        """Run callbacks on the closing thread until the member has ended, then raise what the first of them raised.
 
-        Their own time does not count: it cannot be cut short, and the member must be told to leave after it.
+        The time of the callbacks does not count: they cannot be cut short, and the member must still leave after them.
         """
         deadline = self._clock() + timeout_s
         raised: list[Exception] = []
         while not ended(_SLICE_S) and (now := self._clock()) < deadline:
             try:
                 self.serve_closing()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the group must not wait for it
+            except Exception as error:  # noqa: BLE001 - raised at the end; the group must not wait for it
                 raised.append(error)
             deadline += self._clock() - now
         if raised:
             raise raised[0]
 
     def stop(self) -> None:
-        """Nothing to stop: it has no thread."""
+        """Does nothing, because there is no thread to stop."""

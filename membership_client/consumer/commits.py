@@ -1,4 +1,4 @@
-"""What an application commits, in all the ways confluent-kafka has for it."""
+"""Commits of the application, in all the ways that confluent-kafka has, and automatic commits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from membership_client.types import TopicPartition
 logger = logging.getLogger("membership_client")
 
 PATIENCE_S = 60.0
-"""How long a blocking commit, or a look at what was committed, tries before it gives up."""
+"""How long a blocking commit, or a request for committed offsets, is repeated before it fails."""
 
 
 class Commits:
@@ -53,7 +53,7 @@ class Commits:
         self._tell = tell
         """Calls a function on a thread of the application, inside poll()."""
         self._in_scope = in_scope
-        """What a commit without arguments covers."""
+        """The partitions that a commit without arguments covers."""
         self._next_at = 0.0
 
     def commit(
@@ -64,7 +64,7 @@ class Commits:
         if asynchronous:
             self.pending.doubt_committed(wanted)
         if not wanted:
-            self._refuse_nothing(asynchronous=asynchronous)
+            self._refuse_empty_commit(asynchronous=asynchronous)
         elif not as_member:
             return self._commit_without_member(told, asynchronous=asynchronous)
         elif asynchronous:
@@ -82,14 +82,14 @@ class Commits:
     def begin(
         self, message: Message | None, offsets: Places | None, done: Callable[[Places, MembershipError | None], None]
     ) -> None:
-        """As a blocking commit() as the member, but `done` is told the outcome, on the committer's thread."""
+        """Like a blocking commit() of the member, but `done` is called with the outcome on the committer's thread."""
         wanted = self._wanted(message, offsets)
         if not wanted:
-            self._refuse_nothing(asynchronous=False)
+            self._refuse_empty_commit(asynchronous=False)
         self.committer.submit(Commit(wanted, functools.partial(done, theirs_at(wanted))))
 
-    def automatically(self, *, as_member: bool) -> None:
-        """On the polling thread, with no record in hand: what poll() returned earlier is done by now."""
+    def commit_if_due(self, *, as_member: bool) -> None:
+        """Commit if it is time. Called on the polling thread between two records: those that poll() returned are done."""
         if self.auto_commit_s is None or time.monotonic() < self._next_at:
             return
         self._next_at = time.monotonic() + self.auto_commit_s
@@ -119,20 +119,20 @@ class Commits:
         return KafkaError._STATE
 
     def report(self, error: KafkaError | None, offsets: Places) -> None:
-        """To the application's on_commit, on a polling thread, or else to the log."""
+        """Tell the outcome to the application's on_commit, on a polling thread; without on_commit log an error."""
         if (told := self._settings.on_commit) is not None:
             self._tell(functools.partial(told, error, offsets))
         elif error is not None and error.code() != KafkaError._NO_OFFSET:
             logger.warning("[%s] offsets were not committed: %s", self._settings.member.group_id, error.str())
 
     def report_of_librdkafka(self, error: KafkaError | None, offsets: Places) -> None:
-        """The outcome of a commit without a subscription. What failed stays due."""
+        """Tell the outcome of a commit without a subscription. Offsets that were not committed stay due."""
         if error is None:
             self.pending.note_committed(ours_at(place for place in offsets if place.error is None))
         self.report(error, offsets)
 
     def commit_the_rest(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Commit what was read of these, or of all, if commits are automatic. For partitions that the application assigned."""
+        """Commit what was read of these partitions, or of all, if commits are automatic. For partitions given to assign()."""
         going = self._in_scope() if partitions is None else partitions
         due = self.pending.last(going) if self.auto_commit_s is not None else {}
         if not due:
@@ -162,7 +162,7 @@ class Commits:
         with as_kafka_exceptions():
             return checked_offsets(ours_at(checked_places(offsets)))
 
-    def _refuse_nothing(self, *, asynchronous: bool) -> None:
+    def _refuse_empty_commit(self, *, asynchronous: bool) -> None:
         error = KafkaError(KafkaError._NO_OFFSET, "Nothing was read since the last commit.")
         if not asynchronous:
             raise KafkaException(error)
@@ -183,10 +183,10 @@ class Commits:
         return committed
 
     def _commit_now(self, offsets: Offsets, ownership: Ownership) -> None:
-        """On the committer's thread."""
+        """Commit and wait for the coordinator. Called on the committer's thread."""
         self._member._commit(checked_offsets(offsets), ownership, PATIENCE_S)
         self.pending.note_committed(offsets)
 
     def _on_outcome(self, told: Places, error: MembershipError | None) -> None:
-        """On the committer's thread."""
+        """Report the outcome of an asynchronous commit. Called on the committer's thread."""
         self.report(None if error is None else as_kafka_error(error), told)

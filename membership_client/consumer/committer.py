@@ -1,7 +1,7 @@
-"""All commits of one consumer, in the order they were asked for, one request at a time, on a thread of their own.
+"""All commits of one consumer, in the order of their calls, one request at a time, on a thread of their own.
 
-One after the other because a later commit that overtakes an earlier one is set back by it. Those that wait together are
-sent together, so a commit after every record costs one request per round trip and not one per record.
+There is one at a time, because an earlier commit that arrives after a later one would set the group back. Commits that wait
+are sent together, so a commit after every record costs one request per round trip and not one per record.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Offsets = dict[TopicPartition, Offset]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Commit:
-    """`done` is called once, on the committer's thread, with what went wrong or None."""
+    """Offsets to commit. `done` is called once, on the committer's thread, with the error, or None if all went well."""
 
     offsets: Offsets
     done: Callable[[MembershipError | None], None]
     ownership: Ownership = field(default_factory=dict)
-    """Filled in when it is submitted: under which ownership it was made."""
+    """The ownership under which the commit was made; filled in when it is submitted."""
 
 
 Job = Commit | Callable[[], None]
 
 
 class Committer:
-    """Commits, and other jobs that block on the coordinator. Starts its thread with the first of them.
+    """Carries out commits, and other jobs that wait for the coordinator, on a thread that starts with the first of them.
 
-    If the system has no thread to spare, jobs wait until `start` succeeds, or until a thread that waits does them itself.
+    If the system can start no thread, jobs wait until `start` succeeds, or until a thread that waits does them itself.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Committer:
         self._thread: threading.Thread | None = None
 
     def commit_and_wait(self, offsets: Offsets, timeout_s: float) -> MembershipError | None:
-        """After all that were submitted before. OffsetTimeoutError leaves it under way."""
+        """Commit after all that was submitted before, and return the error. After an OffsetTimeoutError it is still under way."""
         outcome: queue.SimpleQueue[MembershipError | None] = queue.SimpleQueue()
         self.submit(Commit(offsets, outcome.put))
         if self._thread is None:
@@ -67,14 +67,14 @@ class Committer:
             raise OffsetTimeoutError(f"Offsets were not committed within {timeout_s:g} s.") from None
 
     def submit(self, job: Job) -> None:
-        """Have it done in its turn. Any thread; never blocks."""
+        """Have the job done after all earlier ones. Any thread; never blocks."""
         if isinstance(job, Commit):
             job = replace(job, ownership=self._ownership_of(job.offsets))
         self._jobs.put(job)
         self.start()
 
     def stop(self) -> None:
-        """End the thread after what was submitted."""
+        """End the thread after the jobs that were submitted."""
         self._jobs.put(None)
 
     def start(self) -> None:
@@ -92,7 +92,7 @@ class Committer:
                     self._thread = thread
 
     def _do_waiting(self) -> None:
-        """On a thread that waits for its commit, because there is no other."""
+        """Do the jobs on the calling thread, which waits for its commit, because no other thread could be started."""
         with contextlib.suppress(queue.Empty):
             while (job := self._jobs.get_nowait()) is not None:
                 self._carry_out([job]) if isinstance(job, Commit) else job()
@@ -107,7 +107,7 @@ class Committer:
                 job = self._jobs.get()
 
     def _carry_out_from(self, first: Commit) -> Job | None:
-        """This commit and those that wait right behind it; returns the job that comes after them."""
+        """Carry out this commit and those that wait right behind it; returns the job that comes after them."""
         commits = [first]
         while not self._jobs.empty():
             job = self._jobs.get()
@@ -120,7 +120,7 @@ class Committer:
 
     def _carry_out(self, commits: list[Commit]) -> None:
         error = self._try(*_merged(commits))
-        # One partition that is not owned refuses them all, so the others get a chance of their own.
+        # One partition that is not owned fails the whole request, so each commit is then sent alone.
         alone = isinstance(error, NotOwnedError) and len(commits) > 1
         for commit in commits:
             commit.done(self._try(commit.offsets, commit.ownership) if alone else error)
@@ -131,14 +131,14 @@ class Committer:
         except MembershipError as error:
             return error
         except Exception as error:
-            # Without this thread no commit is carried out any more, and no partition begins.
+            # The thread must go on: without it no offset is committed or looked up any more.
             logger.exception("A commit ended by a bug; please report it.")
             return OffsetError(f"The commit ended by a bug: {error!r}.")
         return None
 
 
 def _merged(commits: Iterable[Commit]) -> tuple[Offsets, Ownership]:
-    """Later ones win."""
+    """All commits as one; of two offsets for a partition the later one counts."""
     offsets: Offsets = {}
     ownership: dict[TopicPartition, int | None] = {}
     for commit in commits:

@@ -1,4 +1,4 @@
-"""Consumer: a drop-in for confluent_kafka.Consumer whose membership is ours."""
+"""Consumer: a drop-in for confluent_kafka.Consumer that is in its group through a GroupMember."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Record = Message | confluent_kafka.TopicPartition | TopicPartition
 """A record, or a partition as either library writes it."""
 
 _GIVE_BACK_S = 0.01
-"""How often unsubscribe() looks whether the partitions are given back."""
+"""How often unsubscribe() checks whether the partitions are given back."""
 
 _LEAVE_S = 1.0
 """How long an unsubscribe() waits for the coordinator's answer."""
@@ -112,7 +112,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             settings = settings_of({**checked_mapping("The configuration", {} if config is None else config), **more})
         reports = Reports()
         super().__init__({**reports.wrapped(settings.fetcher), "on_commit": self._on_report})
-        # The C methods, whatever this class makes of their names.
+        # The methods of the C class, which this class overrides.
         self._raw = cast("confluent_kafka.Consumer", super(HandingOut, self))
         with as_kafka_exceptions():
             self._runtime = Runtime(self._raw, settings, reports, self._close_as_asked)
@@ -151,7 +151,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         with as_kafka_exceptions():
             hooks = hooks_of(self, on_assign, on_revoke, on_lost, listener)
             patterns = _with_patterns(given)
-        # Only now: a call that is refused must leave the assignment as it was.
+        # Only after all checks, because a call that is refused must leave the assignment as it was.
         if not self._runtime.group_assigns and self._librdkafka.assignment():
             self.unassign()
         with as_kafka_exceptions(), self._hooked(hooks):
@@ -169,7 +169,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
     @contextlib.contextmanager
     def _hooked(self, hooks: dict[CallbackKind, Callback]) -> Iterator[None]:
-        """Use these callbacks from now on; the former ones again if the block raises."""
+        """Use these callbacks from now on; if the block raises, go back to the former ones."""
         before, self._runtime.hooks = self._runtime.hooks, hooks
         try:
             yield
@@ -185,7 +185,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._check_open()
         with as_kafka_exceptions():
             self._member._check_mode(leave)
-        if not self._runtime.subscribed:  # What the application assigned itself stays, as in confluent-kafka.
+        if not self._runtime.subscribed:  # An assignment of the application's own stays, as in confluent-kafka.
             return
         with as_kafka_exceptions():
             self._member.unsubscribe(leave, reason=reason)
@@ -201,7 +201,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         if self._queue.is_current_thread():
             return
         while (owned := self._member.snapshot).owned and owned.state is not MemberState.FATAL:
-            if self._loop.attend() is Action.NOTHING:
+            if self._loop.visit_bridge() is Action.NOTHING:
                 return
             self._queue.wait(_GIVE_BACK_S)
         deadline = monotonic() + _LEAVE_S
@@ -227,12 +227,12 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
 
     @property
     def snapshot(self) -> Snapshot:
-        """State, epoch, ownership, cause: the membership of this moment."""
+        """The membership at this moment: state, epoch, partitions, cause. Any thread, at any time, also after close()."""
         return self._member.snapshot
 
     @property
     def trace(self) -> Journal:
-        """What happened lately. `trace.save(path)` writes it for `membership-client diagnose`; any thread."""
+        """The last steps of the member. `trace.save(path)` writes them for `membership-client diagnose`; any thread."""
         return self._member.trace
 
     def progress(self) -> Progress:
@@ -241,7 +241,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         return self._runtime.progress.read()
 
     def health(self) -> Health:
-        """For liveness and readiness probes."""
+        """Whether the consumer is live and ready, and why, for probes. Any thread, at any time, also after close()."""
         return self._member.health()
 
     @property
@@ -274,11 +274,11 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     # --- assignment --------------------------------------------------------------------------------------------------
 
     def assign(self, partitions: Places) -> None:
-        """While subscribed: read these of the owned partitions, from there, and no others. Else: as confluent-kafka."""
+        """While subscribed: of the owned partitions read only these, from these offsets. Otherwise as in confluent-kafka."""
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
-                self._runtime.assignment.place_only(checked_places(partitions))
+                self._runtime.assignment.start_only_at(checked_places(partitions))
         else:
             places = checked_places(partitions)
             self._commits.commit_the_rest()
@@ -286,20 +286,20 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             self._commits.pending.forget_read()
 
     def incremental_assign(self, partitions: Places) -> None:
-        """While subscribed: read these of the owned partitions from there. Else: as confluent-kafka."""
+        """While subscribed: read these owned partitions from these offsets. Otherwise as in confluent-kafka."""
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
-                self._runtime.assignment.place(checked_places(partitions))
+                self._runtime.assignment.start_at(checked_places(partitions))
         else:
             self._librdkafka.incremental_assign(as_places(partitions))
 
     def unassign(self) -> None:
-        """While subscribed: stop reading the partitions of the running callback, or all. Else: as confluent-kafka."""
+        """While subscribed: stop reading the partitions of the running callback, or all. Otherwise as in confluent-kafka."""
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
-                self._runtime.assignment.let_go()
+                self._runtime.assignment.stop_fetching()
         else:
             self._commits.commit_the_rest()
             self._librdkafka.unassign()
@@ -310,7 +310,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._check_open()
         if self._runtime.group_assigns:
             with as_kafka_exceptions():
-                self._runtime.assignment.let_go(ours(checked_places(partitions)))
+                self._runtime.assignment.stop_fetching(ours(checked_places(partitions)))
         else:
             places = checked_places(partitions)
             going = ours(places) & self._librdkafka.assignment()
@@ -329,7 +329,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         return self._librdkafka.position(as_places(partitions))
 
     def seek(self, partition: confluent_kafka.TopicPartition) -> None:
-        """Read on from there. Works from on_assign on, also before the first record was fetched."""
+        """Continue to read the partition from this offset. Works from on_assign on, also before the first record was fetched."""
         self._check_open()
         place = as_place(partition)
         if isinstance(place, confluent_kafka.TopicPartition):
@@ -337,12 +337,12 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         self._librdkafka.seek(place)
 
     def pause(self, partitions: Places) -> None:
-        """Hand out no records of these until they are resumed."""
+        """Hand out no records of these partitions until they are resumed."""
         self._check_open()
         self._librdkafka.pause(as_places(partitions))
 
     def resume(self, partitions: Places) -> None:
-        """Hand out records of these again."""
+        """Hand out records of these partitions again."""
         self._check_open()
         self._librdkafka.resume(as_places(partitions))
 
@@ -393,9 +393,10 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     def hold(self, *work: Record) -> Iterator[Self]:
         """Stay in the group during long work on these records' partitions; without arguments, on all.
 
-        The poll interval does not run meanwhile. When the group wants partitions back, `revoke_pending` says so: end early, and
-        leave the block; the callback runs there. A revoke of other partitions only does not wait: it runs at once, on
-        another thread, and commits nothing by itself. Leaving the block says that the work is done.
+        The poll interval does not run meanwhile. When the group wants these partitions back, `revoke_pending` returns True: end
+        the work early and leave the block; the revoke callback runs at the end of the block. A revoke of other partitions only
+        does not wait: its callback runs at once, on another thread, and commits nothing by itself. The end of the block tells
+        that the work is done.
         """
         with self._loop.hold(frozenset(map(partition_of, work)) if work else None):
             yield self
@@ -404,14 +405,14 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         """Does the group wait for this partition to be given back, or is it lost already? Any thread; cheap."""
         call = self._queue.call
         if call is None:
-            checked_record(record)  # What would be wrong in a rebalance is wrong before it.
+            checked_record(record)  # A wrong argument must be refused before a rebalance, too.
             return False
         return call.takes_away(partition_of(record))
 
-    # --- going -------------------------------------------------------------------------------------------------------
+    # --- the end -----------------------------------------------------------------------------------------------------
 
     def stop_on_signals(self, *signals: signal.Signals) -> Self:
-        """Iteration ends after the record in hand when one of these comes (SIGTERM and SIGINT). Main thread only."""
+        """End iteration after the current record when one of these signals comes (default: SIGTERM, SIGINT). Main thread only."""
         for number in checked_signals(signals) or (signal.SIGTERM, signal.SIGINT):
             self._old_handlers[number] = signal.signal(number, self._on_signal)
         return self
@@ -424,11 +425,13 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     ) -> CloseReport:
         """Commit, give the partitions back, leave, and end, within `timeout_s` (10 s). A second call does nothing. Any thread.
 
-        Callbacks run on this thread, also `stats_cb`, and what they take comes on top; what they raise is raised when all is done.
-        The membership lasts for them, so they can commit: each for `max.poll.interval.ms`, as the group grants it.
-        With a `timeout_s` their context's remaining_s() counts down to it.
+        Callbacks, also `stats_cb`, run on this thread. Their time is not part of `timeout_s`, but the remaining_s() of their
+        context counts down to it. They can commit, because the membership lasts until they have returned, each for at most
+        `max.poll.interval.ms`. What they raise is raised when all is done.
         """
-        if os.getpid() != self._pid:  # A forked child has none of librdkafka's threads.
+        if (
+            os.getpid() != self._pid
+        ):  # A forked child has none of librdkafka's threads, so nothing else is to be closed.
             return self._member.close()
         with as_kafka_exceptions():
             reason, timeout_s = self._member._close_arguments(leave, reason, timeout_s)
@@ -441,7 +444,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         return self._member.close() if before.phase in {Phase.CLOSING, Phase.CLOSED} else self._asked_close()
 
     def _close_as_asked(self) -> None:
-        """On a polling thread, after the callback that called close()."""
+        """Carry out a close() that a callback called, on a polling thread, after that callback."""
         assert self._asked_close is not None
         self._asked_close()
 
@@ -451,7 +454,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
         if not self._runtime.subscribed:
             self._commits.commit_the_rest()
         with contextlib.suppress(TimeoutError):
-            self._commits.committer.commit_and_wait({}, within_s)  # What was submitted before goes first.
+            self._commits.committer.commit_and_wait({}, within_s)  # Waits for the commits that were submitted before.
         left_s = None if timeout_s is None else max(0.0, deadline - monotonic())
         self._queue.close_by = None if timeout_s is None else deadline
         try:
@@ -470,7 +473,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
             self._librdkafka.close(max(_CLOSE_GRACE_S, deadline - monotonic()))
 
     def _restore_handlers(self) -> None:
-        if threading.current_thread() is threading.main_thread():  # Python allows it nowhere else.
+        if threading.current_thread() is threading.main_thread():  # Python sets handlers on no other thread.
             for number, handler in self._old_handlers.items():
                 signal.signal(number, handler)
 
@@ -480,7 +483,7 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """After an exception nothing more is committed automatically: the record that raised it must come again."""
+        """Close. After an exception nothing more is committed automatically, because the current record must come again."""
         if kind is not None:
             self._commits.auto_commit_s = None
         self.close(reason=f"closed after an exception: {kind.__name__}" if kind else None)
@@ -493,17 +496,17 @@ class Consumer(HandingOut, confluent_kafka.Consumer):
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _on_report(self, error: KafkaError | None, partitions: Places) -> None:
-        """From inside librdkafka's poll(): the outcome of a commit without a subscription."""
+        """Called inside librdkafka's poll() with the outcome of a commit without a subscription."""
         self._commits.report_of_librdkafka(error, partitions)
 
 
 def forked_error(consumer: Consumer) -> MembershipError:
-    """The error that all its methods raise in a forked child."""
+    """The error that all methods of the consumer raise in a forked child."""
     return as_kafka_exception(consumer._member._forked_error())
 
 
 def _with_patterns(names: Iterable[str]) -> Subscribe:
-    """One pattern for all of them. librdkafka's patterns match a beginning, the brokers' match a whole name."""
+    """One pattern for all names. Patterns of librdkafka match the begin of a name, those of brokers a whole name."""
     literal = frozenset(name for name in names if not name.startswith("^"))
     return Subscribe(regex="|".join(map(_whole_name, names)), named=literal)
 

@@ -24,7 +24,7 @@ _PATIENCE_S = 2.0
 
 
 class DurationReset:
-    """Belongs to the thread that has the lock of librdkafka."""
+    """Finds the start of partitions by time. Its methods are for the thread that has the lock of librdkafka."""
 
     def __init__(self, ask: Ask, librdkafka: Librdkafka, duration_s: float) -> None:
         self._ask = ask
@@ -34,7 +34,7 @@ class DurationReset:
         """Partitions that have no offset to read from."""
 
     def after(self, reading: Reading) -> Reading:
-        """The same records without those reports. If an exception comes meanwhile, the records are in the buffer."""
+        """A function that reads like `reading`, without those reports. If an exception comes meanwhile, the records are in the buffer."""
 
         def read(count: int, timeout_s: float) -> list[Message]:
             arriving: list[Message] = []
@@ -44,14 +44,14 @@ class DurationReset:
                 if self._missing:
                     self._reset()
                 return list(filterfalse(_is_report, arriving))
-            except BaseException:  # KeyboardInterrupt of a signal handler, too.
+            except BaseException:  # Also the KeyboardInterrupt of a signal handler.
                 self._librdkafka.buffer.put(filterfalse(_is_report, arriving))
                 raise
 
         return read
 
     def _reset(self) -> None:
-        """Partitions that were let go meanwhile are left alone."""
+        """Look up the offsets and read from there; partitions that were taken away meanwhile are left out."""
         wanted = self._librdkafka.assignment() & self._missing
         self._missing.intersection_update(wanted)
         try:

@@ -1,6 +1,6 @@
-"""What went wrong with the membership, as events that poll() returns: those that confluent-kafka's own Consumer gives.
+"""Problems of the membership as events that poll() returns, the same that confluent-kafka's own Consumer returns.
 
-Their codes and first words are librdkafka's, because programs look for them.
+Their codes and first words are librdkafka's, because programs compare them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MISSING = "Subscribed topic not available"
 
 
 def events_of(step: Step) -> Iterator[Message]:
-    """One for each subscribed topic that is found missing."""
+    """One event for each subscribed topic that is found missing."""
     old, new = step.before.topic_check.missing, step.after.topic_check.missing
     for topic in sorted(new.keys() - old.keys()) if new is not old else ():
         text = f"{_MISSING}: {topic}: {missing_text(topic, new[topic])}"
@@ -30,9 +30,9 @@ def poll_interval_exceeded(limit_ms: int) -> Message:
 
 
 def _event(code: int, text: str, topic: str | None = None) -> Message:
-    """The text is its value, too, as librdkafka has it: a Message without a value is false, and `if not message` drops it.
+    """The text is also the message's value, as in librdkafka: a Message without a value is false, and `if not message` drops it.
 
-    The partition is 0, as librdkafka has it, so that a program may write it as a number.
+    The partition is 0, as in librdkafka, so that a program may print it as a number.
     """
     no_time = (TIMESTAMP_NOT_AVAILABLE, -1)
     return Message(topic=topic, partition=0, value=text.encode(), error=KafkaError(code, text), timestamp=no_time)
@@ -45,12 +45,12 @@ def concerns_no_partition(message: Message) -> bool:
 
 
 def _is_about_topic(error: KafkaError) -> bool:
-    """Librdkafka itself is not subscribed, so that no other error has these words."""
+    """Is it about a topic that is missing? No error of librdkafka begins so, because librdkafka is not subscribed."""
     return error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART and error.str().startswith(_MISSING)
 
 
 def is_event(message: Message) -> bool:
-    """Is it no record, but no failure either? A loop over records goes on."""
+    """Is it neither a record nor a failure? A loop over records goes on after it."""
     error = message.error()
     if error is None:
         return False

@@ -1,6 +1,6 @@
 """What librdkafka fetches, kept in step with what the member owns.
 
-Everything here runs on the thread that runs the callback; other threads are handed out no record meanwhile.
+All of this runs on the thread that runs the callback; poll() on other threads returns no record meanwhile.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from membership_client.types import Offset, TopicPartition
 logger = logging.getLogger("membership_client")
 
 _LAST_COMMIT_S = 10.0
-"""Longest wait of a revoke for its last commit: the group waits for the revoke."""
+"""How long a revoke waits at most for its last commit, because the group waits for the revoke."""
 
 
 class FetchAssignment:
-    """`epochs` says since which member epoch each partition is fetched."""
+    """The partitions that librdkafka fetches. `epochs` has the member epoch in which each was assigned."""
 
     def __init__(
         self, librdkafka: Librdkafka, pending: PendingOffsets, committer: Committer, settings: Settings
@@ -46,14 +46,14 @@ class FetchAssignment:
     # --- the three callbacks -----------------------------------------------------------------------------------------
 
     def assigned(self, call: Call, starts: Starts | None, committed: Starts, hook: Callback) -> None:
-        """Fetch first, so that seek(), pause() and position() work in the callback; records come after it.
+        """Fetch the partitions, then run the callback, so that seek(), pause() and position() work in it.
 
-        `starts` is None if the partitions are to be taken away before their offsets were known. Then, and if they were lost
-        meanwhile, none of their records is read: a callback that takes them away follows.
+        Their records are handed out after it. `starts` is None if the partitions are to be taken away before their offsets
+        were known. Then, and if they were lost meanwhile, no record is read: a callback that takes them away follows.
         """
         partitions = call.wanted.partitions
         unread = starts is None or call.context.lost
-        # For what is not read any number will do, but it must be a number: see start_offsets.py.
+        # Partitions that are not read need an offset, too, which may be any number: see start_offsets.py.
         unknown = Offset(0 if unread else self._start)
         self._starts = {p: their_offset(p, (starts or {}).get(p) or unknown) for p in partitions}
         self._librdkafka.incremental_assign(list(self._starts.values()))
@@ -65,13 +65,13 @@ class FetchAssignment:
             self._run(call, hook)
         except BaseException:
             if not self._keeps_failed:
-                self._drop(partitions)  # It will be tried again, from the start.
+                self._drop(partitions)  # The callback will be tried again, from the start.
             raise
 
     def revoked(self, call: Call, hook: Callback, *, commit: bool) -> None:
-        """Stop delivery, let the application finish, commit what it has read and not committed, and then let go.
+        """Hand out no more records, run the callback, commit what was read and not committed, and stop fetching.
 
-        Nothing is committed if the callback raises: what it could not finish must come again.
+        Nothing is committed if the callback raises: records that it could not finish must come again.
         """
         partitions = call.wanted.partitions
         self._librdkafka.pause_read(partitions)
@@ -83,7 +83,7 @@ class FetchAssignment:
             self._drop(partitions)
 
     def lost(self, call: Call, hook: Callback) -> None:
-        """Others own them already: nothing is committed."""
+        """Stop fetching, then run the callback. Nothing is committed, because other members may own the partitions already."""
         self._drop(call.wanted.partitions)
         self._run(call, hook)
 
@@ -112,21 +112,21 @@ class FetchAssignment:
 
     # --- what a callback may do about it -----------------------------------------------------------------------------
 
-    def place(self, wanted: Iterable[confluent_kafka.TopicPartition]) -> None:
-        """assign() or incremental_assign() while subscribed: start these where the application says."""
+    def start_at(self, wanted: Iterable[confluent_kafka.TopicPartition]) -> None:
+        """assign() or incremental_assign() while subscribed: start these partitions where the application says."""
         chosen = {TopicPartition(p.topic, p.partition): p for p in wanted}
         self._refuse_foreign(chosen)
         self._pending.forget_read(chosen)
         self._keep_read(chosen)
         self._librdkafka.move([self._chosen(partition, p) for partition, p in chosen.items()])
 
-    def place_only(self, wanted: list[confluent_kafka.TopicPartition]) -> None:
-        """Like `place`; partitions that are not named are not fetched."""
-        self.place(wanted)
+    def start_only_at(self, wanted: list[confluent_kafka.TopicPartition]) -> None:
+        """Like `start_at`; partitions that are not named are not fetched."""
+        self.start_at(wanted)
         self._stop(self._scope() - ours(wanted))
 
-    def let_go(self, wanted: Iterable[TopicPartition] | None = None) -> None:
-        """unassign() or incremental_unassign() while subscribed; None means all that a callback is about, or all."""
+    def stop_fetching(self, wanted: Iterable[TopicPartition] | None = None) -> None:
+        """unassign() or incremental_unassign() while subscribed; None means all partitions of the running callback, or all."""
         partitions = self._scope() if wanted is None else frozenset(wanted)
         self._refuse_foreign(partitions)
         self._stop(partitions)
@@ -136,17 +136,17 @@ class FetchAssignment:
         self._librdkafka.stop(partitions)
 
     def _keep_read(self, partitions: Iterable[TopicPartition]) -> None:
-        """What was read of these is committed when they are revoked, although librdkafka will have no position by then."""
+        """Remember what was read of these, to commit it when they are revoked: librdkafka will have no position then."""
         self._pending.keep_read(self._librdkafka.assignment() & frozenset(partitions))
 
     def _chosen(
         self, partition: TopicPartition, wanted: confluent_kafka.TopicPartition
     ) -> confluent_kafka.TopicPartition:
-        """An offset that was left alone means the committed one."""
+        """Where each partition is to start. An offset that the application did not set means the committed one."""
         return wanted if _is_offset(wanted) else self._starts.get(partition, wanted)
 
     def _scope(self) -> frozenset[TopicPartition]:
-        """What the application may place now: what the running callback is about; outside of callbacks, what is owned."""
+        """Partitions that the application may assign now: those of the running callback, or outside of callbacks the owned ones."""
         return frozenset(self.epochs if self.call is None else self.call.wanted.partitions)
 
     def _refuse_foreign(self, partitions: Iterable[TopicPartition]) -> None:
@@ -163,5 +163,5 @@ class FetchAssignment:
 
 
 def _is_offset(place: confluent_kafka.TopicPartition) -> bool:
-    """Does it say where to start? Else the committed offset is meant."""
+    """Does it say where to start? If not, the committed offset is meant."""
     return place.offset not in {confluent_kafka.OFFSET_INVALID, confluent_kafka.OFFSET_STORED}

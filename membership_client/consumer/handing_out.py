@@ -1,4 +1,4 @@
-"""poll(), consume() and iteration as long as nothing waits: records out of the buffer, for the price of a look at the clock."""
+"""poll(), consume() and iteration. As long as no callback waits, they only compare the clock and take records from the buffer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from membership_client.consumer.poll_loop import PollLoop
 from membership_client.errors import MemberClosedError
 
 _SLICE_S = 0.2
-"""How often a loop over records looks whether it is to stop."""
+"""How often a loop over records checks whether it is to stop."""
 
 
 class HandingOut:
-    """Any number of threads. `_hand_out` must be called first."""
+    """The methods that return records. Any number of threads may call them, after `_hand_out` was called."""
 
     _stop_reason: str | None = None
     """Why iteration ends after the record in hand."""
@@ -36,7 +36,7 @@ class HandingOut:
         self._loop = loop
         self._inside = loop.inside
         self._buffer = librdkafka.buffer
-        # What follows is looked up for every record or batch.
+        # Kept as attributes because they are needed for every record or batch.
         self._enter, self._leave = loop.inside.enter, loop.inside.leave
         self._lock, self._callers = librdkafka.lock.lock, librdkafka.lock.callers
         self._line, self._unread = librdkafka.buffer.line, librdkafka.buffer.unread
@@ -53,7 +53,7 @@ class HandingOut:
         return self._loop.poll(checked_wait(timeout))
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Up to that many records. Fewer before the timeout when a rebalance waits: it is let in between two calls."""
+        """Up to `num_messages` records; fewer before the timeout when a rebalance callback waits, which runs in the next call."""
         timeout = checked_wait(timeout)
         self._enter(thread := get_ident())
         try:
@@ -70,14 +70,14 @@ class HandingOut:
         return self._loop.consume(checked_count(num_messages), timeout)
 
     def _read_at_once(self, count: int) -> list[Message]:
-        """That many, if librdkafka has them at hand and nothing waits, as most often; they need not go through the buffer.
+        """Read `count` records past the buffer, if librdkafka has that many and no callback waits, which is the usual case.
 
-        If there are fewer, they go into it. With the lock of librdkafka.
+        If there are fewer, they are put into the buffer. Called with the lock of librdkafka.
         """
         read: list[list[Message]] = []
         try:
             if monotonic() < self._gate.until and not self._line:
-                # By C code, for an exception of a signal handler would lose what a call has just returned.
+                # In C code, because an exception of a signal handler would lose what a call has just returned.
                 read.extend(map(self._consume_raw, (count,), (0.0,)))
                 (batch,) = read
                 if self._unread:
@@ -92,9 +92,9 @@ class HandingOut:
         return []
 
     def __iter__(self) -> Iterator[Message]:
-        """Records for ever, or until a signal of stop_on_signals(), or until it is closed. Errors are raised, events are not.
+        """Iterate over records until a signal of stop_on_signals() comes or the consumer is closed. Errors are raised.
 
-        A subscribed topic that does not exist is an event: it may be created later, and the log names it.
+        A subscribed topic that does not exist raises nothing: it may be created later, and the log names it.
         """
         self._check_open()
         gate, take = self._gate, self._take
@@ -115,7 +115,7 @@ class HandingOut:
             raise closed_error()
 
     def _waited_for(self) -> Message | None:
-        """The next message, or None after a moment, or once the consumer is closed, which ends a loop over records."""
+        """The next message; None after a short wait, and once the consumer is closed, which ends the loop over records."""
         try:
             return self._loop.poll(_SLICE_S)
         except MemberClosedError:
@@ -123,6 +123,6 @@ class HandingOut:
             return None
 
 
-# Python names a function by its class when it refuses arguments, and users know the Consumer only.
+# Python's error for wrong arguments has the function's qualified name, and users know Consumer only.
 HandingOut.poll.__qualname__ = "Consumer.poll"
 HandingOut.consume.__qualname__ = "Consumer.consume"

@@ -30,7 +30,7 @@ def hooks_of(
     *,
     coroutines: bool = False,
 ) -> dict[CallbackKind, Callback]:
-    """What to call when. Without on_lost, lost partitions go to on_revoke, as confluent-kafka has it.
+    """The callbacks by their kind. Without on_lost, on_revoke is called for lost partitions, as in confluent-kafka.
 
     `coroutines` says that the caller awaits what they return.
     """
@@ -67,4 +67,4 @@ def _signature(name: str) -> str:
 
 
 def no_hook(partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
-    """For those that were not given."""
+    """Stands for a callback that was not given."""

@@ -1,4 +1,4 @@
-"""Our errors as confluent-kafka's: of our type, and a KafkaException with its code at the same time."""
+"""Errors that are of this library's type and a KafkaException with confluent-kafka's code at the same time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def as_kafka_error(error: MembershipError, code: int | None = None) -> KafkaErro
 
 
 def _code_of(error: MembershipError) -> int:
-    """By its type; else what a broker answered, such as GROUP_AUTHORIZATION_FAILED."""
+    """The code for the error's type; without one, the code that a broker answered, such as GROUP_AUTHORIZATION_FAILED."""
     known = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), None)
     if known is None and isinstance(error, errors.OffsetError):
         known = error.broker_code
@@ -62,7 +62,7 @@ def _code_of(error: MembershipError) -> int:
 def as_kafka_exception(
     error: MembershipError, code: int | None = None, also: tuple[type[Exception], ...] = ()
 ) -> MembershipError:
-    """The same error, of the same type, that is a KafkaException too; with another code where confluent-kafka has one."""
+    """The same error, of the same type, as a KafkaException, too; `code` replaces the code of its type."""
     if isinstance(error, KafkaException | RuntimeError):
         return error
     closed = isinstance(error, errors.MemberClosedError)
@@ -76,7 +76,7 @@ def as_kafka_exception(
 
 
 _CLOSED = "Consumer closed"
-"""confluent-kafka's words, which programs compare."""
+"""The text of confluent-kafka's error, which programs compare."""
 
 
 def closed_error() -> MembershipError:
@@ -89,7 +89,7 @@ def _closed_text(error: MembershipError) -> str:
 
 
 def refusal(detail: str, *also: type[Exception]) -> MembershipError:
-    """For a wrong argument; `also` is the type that confluent-kafka raises for it."""
+    """The error for a wrong argument; `also` is the type that confluent-kafka raises for it."""
     return as_kafka_exception(errors.ConfigError(detail), also=also)
 
 
@@ -104,7 +104,7 @@ def _both(kind: type[MembershipError], also: tuple[type[Exception], ...]) -> typ
 
 @contextlib.contextmanager
 def as_kafka_exceptions() -> Iterator[None]:
-    """A MembershipError of the block leaves it as a KafkaException, too."""
+    """A MembershipError that leaves the block is a KafkaException, too."""
     try:
         yield
     except MembershipError as error:

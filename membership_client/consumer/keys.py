@@ -281,11 +281,11 @@ SECTIONS: Mapping[str, Mapping[str, Key]] = MappingProxyType(
         "confluent-kafka's own": CONFLUENT,
     }
 )
-"""All of them, as the documentation orders them."""
+"""All keys, in the order of the documentation."""
 
 KEYS: Mapping[str, Key] = MappingProxyType({name: key for part in SECTIONS.values() for name, key in part.items()})
 
 
 def with_reach(*reaches: Reach) -> frozenset[str]:
-    """The keys that have one of these."""
+    """The keys whose reach is one of these."""
     return frozenset(name for name, key in KEYS.items() if key.reach in reaches)

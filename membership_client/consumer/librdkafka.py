@@ -1,4 +1,4 @@
-"""librdkafka's consumer together with what was read ahead of it: whatever moves or stops a partition concerns both."""
+"""librdkafka's consumer and the buffer of records read ahead, because a call that moves or stops a partition changes both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REPORT_KEYS = ("error_cb", "stats_cb", "throttle_cb")
 
 
 class Reports:
-    """Calls a function where librdkafka calls it: inside poll(), consume() and other calls of the application.
+    """Calls the application's functions for librdkafka's reports, inside poll(), consume() and other calls of the application.
 
     From `postpone` on, reports are kept for `make_postponed`. A function may need a lock that the thread in close() holds,
     so it must not run on the thread that closes librdkafka while close() waits for that.
@@ -34,7 +34,7 @@ class Reports:
         self._postponed: list[Callable[[], object]] | None = None
 
     def wrapped(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The configuration with these functions in between. confluent-kafka refuses what is not callable."""
+        """The configuration with the reports passing through here. confluent-kafka refuses what is not callable."""
         found = {key: config[key] for key in _REPORT_KEYS if callable(config.get(key))}
         return {**config, **{key: functools.partial(self._report, function) for key, function in found.items()}}
 
@@ -42,13 +42,16 @@ class Reports:
         self._postponed = []
 
     def make_postponed(self) -> None:
-        """On the thread that closes the consumer. The first exception of a function is raised when all were called, as in confluent-kafka."""
+        """Make the reports that were kept, on the thread that closes the consumer.
+
+        The first exception of a function is raised when all were called, as in confluent-kafka.
+        """
         reports, self._postponed = self._postponed or [], []
         raised: list[Exception] = []
         for report in reports:
             try:
                 report()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others are due as well
+            except Exception as error:  # noqa: BLE001 - raised at the end; the other reports are due as well
                 raised.append(error)
         if raised:
             raise raised[0]
@@ -61,35 +64,38 @@ class Reports:
 
 
 class Librdkafka:
-    """Any thread. A record counts as read when it is handed out, so `position` is that of the first one in the buffer."""
+    """Reads and moves partitions; any thread may call it. A record counts as read when it is handed out.
+
+    So `position` is that of the first record in the buffer.
+    """
 
     def __init__(self, raw: confluent_kafka.Consumer, lock: LibrdkafkaLock, reports: Reports) -> None:
         self.buffer = Buffer()
         self.lock = lock
         self.may_read: Callable[[], bool] = lambda: True
-        """Asked by a reading thread that has the lock. Not while another one runs a callback: records of new partitions would
-        be in the buffer before the callback has returned, where a thread that was about to take one would find them.
+        """A reading thread that has the lock reads only if this is true: not while another thread runs a callback, because records
+        of new partitions would be in the buffer, where other threads could take them, before the callback has returned.
         """
         self.starts: dict[TopicPartition, int] = {}
         """The offset, or the logical one, from which each partition was assigned or sought last."""
         self._closed = False
         self._paused: frozenset[TopicPartition] = frozenset()
         self._going: frozenset[TopicPartition] = frozenset()
-        """What `pause_read` has stopped and `drop` has not dropped yet."""
+        """Partitions that `pause_read` has stopped and `drop` has not dropped yet."""
         self._raw = raw
         self.consume_raw: Reading = raw.consume
         self._reports = reports
 
     def call(self, method: Callable[..., T], *arguments: object) -> T:
-        """Any call that neither moves nor stops a partition."""
+        """Call a method of librdkafka, with its lock, that neither moves nor stops a partition."""
         with self.lock.calling():
             return method(*arguments)
 
     def close(self, timeout_s: float) -> None:
         """Wait until no other thread is inside, then close librdkafka. If it does not end in time, it is left to itself.
 
-        What librdkafka reports meanwhile to `stats_cb`, `error_cb` and `throttle_cb` is told afterwards, on this thread, and
-        what they raise is raised. Reports that come later are dropped.
+        Reports that librdkafka makes meanwhile to `stats_cb`, `error_cb` and `throttle_cb` are passed on afterwards, on this
+        thread, and what these functions raise is raised. Reports that come later are dropped.
         """
         with self.lock.calling():
             self._closed = True
@@ -112,7 +118,7 @@ class Librdkafka:
         with self.lock.reading():
             if not self.may_read():
                 return
-            # With a timeout librdkafka would wait for all of them, so first for one.
+            # With a timeout librdkafka would wait for all records, so this first waits for one.
             if not self._read(count, 0.0) and timeout_s > 0 and self._read(1, timeout_s):
                 self._read(count, 0.0)
 
@@ -158,10 +164,12 @@ class Librdkafka:
             self.buffer.drop(ours(partitions))
 
     def stop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these no more, as far as they are read."""
+        """Stop reading those of these partitions that are read."""
         with self.lock.calling():
             if fetched := self.assignment() & frozenset(partitions):
-                if going := fetched & self._going:  # Else they would still be paused when they come back: see `drop`.
+                if (
+                    going := fetched & self._going
+                ):  # Otherwise they would still be paused when they come back: see `drop`.
                     self._raw.resume(theirs(going))
                 self.incremental_unassign(theirs(fetched))
 
@@ -186,11 +194,11 @@ class Librdkafka:
 
     @property
     def paused(self) -> frozenset[TopicPartition]:
-        """What the application has paused and not resumed. Any thread, without waiting for another."""
+        """The partitions that the application has paused and not resumed. Any thread, without waiting for another."""
         return self._paused
 
     def pause(self, partitions: Places) -> None:
-        """Of what is not read, librdkafka refuses a pause, and so the buffer must not withhold it when it is read later."""
+        """Pause partitions that are read. librdkafka refuses others, so the buffer must not withhold these when they are read later."""
         with self.lock.calling():
             self._raw.pause(partitions)
             read = self.assignment() & ours(partitions)
@@ -204,7 +212,7 @@ class Librdkafka:
             self.buffer.release(ours(partitions))
 
     def pause_read(self, partitions: Iterable[TopicPartition]) -> None:
-        """Hand out no records of those among these that are read, until they are dropped."""
+        """Hand out no records of these partitions, as far as they are read, until they are dropped."""
         with self.lock.calling():
             if fetched := self.assignment() & frozenset(partitions):
                 self._raw.pause(theirs(fetched))
@@ -212,7 +220,7 @@ class Librdkafka:
                 self._going |= fetched
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these no more, and forget that they were paused.
+        """Stop reading these partitions, and resume them in librdkafka if they were paused.
 
         librdkafka remembers a pause until the partition comes back, and a resume of what is not assigned can block it.
         """

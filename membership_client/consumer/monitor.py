@@ -1,4 +1,4 @@
-"""The locks of a Consumer: the bridge's, with a condition, and librdkafka's; and which threads are inside."""
+"""The locks of a Consumer: that of the bridge, with a condition, and that of librdkafka; and which threads are inside."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Condition(Lock, Protocol):
 class Inside:
     """Which threads are inside of the Consumer's code that others may wait for.
 
-    A signal handler runs on a thread in the middle of whatever it does. If that is inside here, the handler must not wait for
-    other threads: they may wait for what its own thread holds.
+    A signal handler interrupts a thread at any point. If that thread is inside, the handler must not wait for other threads,
+    because they may wait for a lock that its own thread holds.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ _STEP_S = 0.0005
 
 
 class LibrdkafkaLock:
-    """Lets one thread call librdkafka at a time, and a thread that reads in a loop gives way to the others.
+    """Lets one thread call librdkafka at a time, and lets other callers go before a thread that reads in a loop.
 
     confluent-kafka has such a lock of its own since 2.16, which a polling thread takes again before those that wait get it:
     they were seen waiting for seconds.
@@ -95,7 +95,7 @@ class LibrdkafkaLock:
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[None]:
-        """For every call but reading."""
+        """Take the lock for any call except reading."""
         waiting = True
         self.callers.append(None)
         try:
@@ -109,7 +109,7 @@ class LibrdkafkaLock:
 
     @contextlib.contextmanager
     def calling_within(self, timeout_s: float) -> Iterator[bool]:
-        """Like `calling`, but waits for a limited time only: False, without the lock, when the time is over. Not for the main thread.
+        """Like `calling`, but with a time limit: False, without the lock, when the time is over. Not for the main thread.
 
         There an exception of a signal handler could come between the lock and the block that releases it.
         """
@@ -129,25 +129,25 @@ class LibrdkafkaLock:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """For a thread that reads again and again."""
-        self.give_way()
+        """Take the lock for a thread that reads again and again."""
+        self.let_others_first()
         with self._inside(), self.lock:
             yield
 
     @contextlib.contextmanager
     def reading_if_free(self) -> Iterator[bool]:
-        """For a thread that must not wait: False if it would have to."""
+        """Take the lock for a read that must not wait: False, without the lock, if another thread has it."""
         taken: list[bool] = []
         try:
             if not self.callers:
-                # By C code: an exception of a signal handler cannot come between taking the lock and noting it.
+                # In C code, so that no exception of a signal handler comes between taking the lock and noting it.
                 taken.extend(map(self.lock.acquire, (False,)))
             yield any(taken)
         finally:
             if any(taken):
                 self.lock.release()
 
-    def give_way(self) -> None:
+    def let_others_first(self) -> None:
         """Let the callers that wait now go first."""
         for _ in range(int(_GIVE_WAY_S / _STEP_S)):
             if not self.callers:

@@ -1,7 +1,7 @@
-"""Was this process stopped for so long that the group may have given its partitions to others, or is the member out?
+"""Detects that the process was stopped so long that other members may have its partitions, or that the member is out of the group.
 
-A process that was stopped, or a machine that slept, goes on where it was: with records that were fetched long ago. Its
-threads look at the clock every second or so; one that finds the last look too long ago knows that all were away.
+A process that was stopped, or a machine that slept, goes on with records that were fetched long ago. Its threads look at the
+clock about once a second. A thread that finds the last look too long ago knows that the whole process was stopped.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _UNNOTICED_S = 1.5
 """Looks come about once a second. A pause below this is shorter than any session."""
 
 _OUT = frozenset({MemberState.FENCED, MemberState.STALE, MemberState.FATAL})
-"""The member is out of the group, and the callback that says so may still wait for another one."""
+"""States of a member that is out of the group, while its lost callback may still wait for another callback."""
 
 
 def slept_s() -> float:
-    """How long the machine has been asleep, where that is known: the clock of steps does not count it."""
+    """How long the machine has been asleep, which `time.monotonic()` does not count; 0 where it is not known."""
     return time.clock_gettime(_CLOCK) - time.monotonic() if _CLOCK is not None else 0.0
 
 
 class PauseDetection:
-    """Any thread. After a heartbeat interval without a look there is doubt, until the coordinator confirms the member.
+    """After a heartbeat interval without a look there is doubt, until the coordinator confirms the member. Any thread may use it.
 
     While looks go on, only the coordinator raises doubt: neither its silence nor slow work does. When a pause raises
     doubt, a heartbeat is overdue, so the doubt lasts one round trip.
@@ -36,11 +36,11 @@ class PauseDetection:
 
     def __init__(self) -> None:
         self.until = float("inf")
-        """Before that moment there is no doubt. A float, because it is compared with the clock for every record."""
+        """The time until which there is no doubt. A float, because it is compared with the clock for every record."""
         self._slept_s = slept_s()
         self._lock = threading.RLock()
         self._confirmed_until: float | None = None
-        """The last confirmation and a heartbeat interval, which no session is shorter than. None while not a member."""
+        """A heartbeat interval after the last confirmation: no session is shorter. None while not a member."""
         self._doubt_since: float | None = None
 
     def look(self) -> bool:
@@ -58,13 +58,13 @@ class PauseDetection:
         return self._doubt_since is None
 
     def before_state(self, state: MemberState) -> None:
-        """On the membership thread, before any other thread can see the state."""
+        """Called on the membership thread before any other thread can see the state."""
         if state in _OUT:
             with self._lock:
                 self._doubt()
 
     def on_step(self, step: Step) -> None:
-        """An observer. An answer to a request sent before the doubt confirms nothing, whenever it is read."""
+        """An observer of the member. An answer confirms nothing if its request was sent before the doubt."""
         asked = _confirming(step) if step.after.confirmed_at != step.before.confirmed_at else None
         with self._lock:
             if step.after.state is MemberState.UNSUBSCRIBED:
@@ -86,7 +86,7 @@ class PauseDetection:
 
 
 def _confirming(step: Step) -> InFlight | None:
-    """The request that the coordinator answered; None if it answered the keeper, which asked before this process went on."""
+    """The request that the coordinator answered; None if it answered the keeper, which may have asked before the pause ended."""
     if isinstance(step.event, KeeperReported):
         return None
     beside = step.before.join_keepalive

@@ -1,4 +1,4 @@
-"""What was read and is not yet committed."""
+"""Offsets of records that were read and are not committed yet."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Position = Callable[[Places], Places]
 
 
 class PendingOffsets:
-    """Any thread; its methods are short and lean on the interpreter's lock for each dictionary operation.
+    """Any thread may use it, because each operation on a dictionary is atomic.
 
-    With automatic storing a record counts as read when it was handed out: that position is known anyway, so it is looked
-    up when a commit is due, and costs nothing per record.
+    With automatic storing a record counts as read when it was handed out. librdkafka and the buffer know that position, so
+    it is looked up when a commit is due, and costs nothing per record.
     """
 
     def __init__(self, position: Position, *, auto_store: bool) -> None:
@@ -27,11 +27,11 @@ class PendingOffsets:
         self._stored.update(offsets)
 
     def due(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
-        """What to commit of these, where it is beyond what was committed last: a seek back is not committed, as in librdkafka."""
+        """The offsets to commit that are higher than those committed last: a seek back is not committed, as in librdkafka."""
         return {p: offset for p, offset in self._read(partitions).items() if offset.offset > self._committed.get(p, -1)}
 
     def last(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
-        """What to commit of these before they are let go: after a seek back, where reading went on, as in librdkafka."""
+        """The offsets to commit before the partitions are given up: also lower ones after a seek back, as in librdkafka."""
         return {
             p: offset for p, offset in self._read(partitions).items() if offset.offset != self._committed.get(p, -1)
         }
@@ -42,7 +42,7 @@ class PendingOffsets:
         return {partition: read[partition] for partition in wanted if partition in read}
 
     def keep_read(self, partitions: Iterable[TopicPartition]) -> None:
-        """Before a seek, after which librdkafka has no position: what was read is still to be committed."""
+        """Remember what was read before a seek, after which librdkafka has no position: it is still to be committed."""
         if self._auto_store:
             self._stored.update(self._positions(partitions))
 
@@ -53,21 +53,21 @@ class PendingOffsets:
         self._committed.update({partition: offset.offset for partition, offset in offsets.items()})
 
     def committed(self, partition: TopicPartition, default: int) -> int:
-        """What the group has committed, as far as is known here."""
+        """The offset that the group has committed, as far as is known here."""
         return self._committed.get(partition, default)
 
     def stored(self, partition: TopicPartition, default: int) -> int:
-        """What store_offsets() was given last."""
+        """The offset that store_offsets() was given last."""
         found = self._stored.get(partition)
         return default if found is None else found.offset
 
     def doubt_committed(self, partitions: Iterable[TopicPartition]) -> None:
-        """A commit of these is under way, and may be of another offset than was read."""
+        """Note that a commit of these is under way, perhaps of other offsets than were read."""
         for partition in partitions:
             self._committed.pop(partition, None)
 
     def forget_read(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """These, or all, are let go, or read from elsewhere. What was committed is known all the same."""
+        """Forget what was read of these, or of all: they are given up, or read from another offset. Committed offsets stay known."""
         for partition in tuple(self._stored) if partitions is None else partitions:
             self._stored.pop(partition, None)
 

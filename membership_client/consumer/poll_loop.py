@@ -1,4 +1,4 @@
-"""What a thread does inside poll(), consume() and close(): run what waits, then read and hand out."""
+"""What a thread does inside poll(), consume() and close(): run the callback that waits, then read records and hand them out."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from membership_client.consumer.poll_time import PollTime
 
 T = TypeVar("T")
 
-_LOOK_EVERY_S = 0.2
-"""Longest time for which poll() hands out buffered records without visiting the bridge, unless something waits there.
-Shorter if automatic commits are more frequent."""
+_VISIT_EVERY_S = 0.2
+"""How long poll() hands out buffered records at most without visiting the bridge, if no callback waits there.
+The time is shorter if automatic commits are more frequent."""
 
 _SLICE_S = 0.05
-"""Longest wait inside librdkafka: callbacks and close() wait up to this long for the thread."""
+"""How long a thread waits inside librdkafka at a time: callbacks and close() wait so long for it."""
 
 _BRIEF_S = 0.01
-"""The same while the membership changes."""
+"""The same, while the membership changes."""
 
 _MOST_RECORDS = 500
-"""What is read ahead at once, beside what librdkafka itself has fetched."""
+"""How many records are read ahead at once, in addition to those that librdkafka itself has fetched."""
 
 
 class Surroundings(Protocol):
-    """What a polling thread asks and tells the rest of the consumer."""
+    """What a polling thread needs of the rest of the consumer."""
 
-    def look(self) -> None:
+    def on_visit(self) -> None:
         """Note that the application polls, commit what is due, and raise what must be raised. No record is in hand."""
 
     def note_poll(self) -> None:
@@ -47,7 +47,7 @@ class Surroundings(Protocol):
         """Does the group still count on this member, as far as is known?"""
 
     def certain_until(self) -> float:
-        """The moment until which that is known now."""
+        """The time until which the group surely counts on this member."""
 
     def is_settled(self) -> bool:
         """Is no change of the assignment under way?"""
@@ -57,7 +57,7 @@ class Surroundings(Protocol):
 
 
 class PollLoop:
-    """Any number of threads may call each method at the same time."""
+    """The inside of poll() and consume(). Any number of threads may call each method at the same time."""
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class PollLoop:
         inside: Inside,
         *,
         raises: bool = True,
-        look_every_s: float = _LOOK_EVERY_S,
+        visit_every_s: float = _VISIT_EVERY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.time = PollTime(clock)
         self.tasks: deque[Callable[[], None]] = deque()
-        """Reports to the application that are due on a thread of its own; what they raise is raised from poll()."""
+        """Reports that are to be made on a thread of the application; what they raise is raised from poll()."""
         self.inside = inside
         self.urgent: deque[Message] = deque()
         """Events that poll() returns before any callback runs."""
@@ -81,13 +81,13 @@ class PollLoop:
         self._queue = queue
         self._surroundings = surroundings
         self._raises = raises
-        """Are exceptions of callbacks raised from poll()? Else the member acts on them alone."""
-        self._look_every_s = min(look_every_s, _LOOK_EVERY_S)
+        """True if exceptions of callbacks are raised from poll(), False if only the member learns of them."""
+        self._visit_every_s = min(visit_every_s, _VISIT_EVERY_S)
         self._clock = clock
         self._ahead = 1
 
     def poll(self, timeout_s: float) -> Message | None:
-        """The next record or event; None when time is up. Negative is for ever."""
+        """The next record or event; None when time is up. A negative timeout has no end."""
         deadline = self._deadline(timeout_s)
         if self.urgent and (event := _popped(self.urgent)) is not None:
             return event
@@ -100,12 +100,12 @@ class PollLoop:
         return None
 
     def consume(self, count: int, timeout_s: float) -> list[Message]:
-        """Up to that many. Fewer before time is up when a callback or close() waits: it must not run with records in hand.
+        """Up to `count` records; fewer before time is up when a callback or close() waits, which must run between two calls.
 
-        What was taken is put back if an exception comes meanwhile, such as KeyboardInterrupt.
+        Records are put back if an exception comes meanwhile, such as KeyboardInterrupt.
         """
-        if not count:  # Else it would wait for a batch that stays empty, as long as the buffer has records.
-            self.attend()
+        if not count:  # The loop below would wait for ever for a batch that stays empty.
+            self.visit_bridge()
             return []
         deadline = self._deadline(timeout_s)
         if self.urgent and (event := _popped(self.urgent)) is not None:
@@ -144,16 +144,16 @@ class PollLoop:
                     self._surroundings.close_as_asked()
                 case Action.WAIT:  # Another thread runs a callback.
                     self._queue.wait(_SLICE_S)
-                case _:  # It is inside a callback of this thread: the call around it will close.
+                case _:  # This call is inside a callback of this thread: the call around the callback will close.
                     return
 
-    def attend(self) -> Action:
-        """Run the callback that waits, then commit what is due, with no record in hand. Raises what callbacks raise."""
+    def visit_bridge(self) -> Action:
+        """Run the callbacks that wait, then commit what is due. To be called between two records. Raises what callbacks raise."""
         with self._entered():
-            return self._attend()
+            return self._visit_bridge()
 
-    def _attend(self) -> Action:
-        while (event := _popped(self.urgent)) is not None:  # For those that take records out of the buffer alone.
+    def _visit_bridge(self) -> Action:
+        while (event := _popped(self.urgent)) is not None:  # Some callers take messages from the buffer only.
             self._buffer.put([event])
         while (action := self._queue.visit(Role.POLL, certain=self._surroundings.is_certain())) is Action.RUN:
             self._carry_out()
@@ -162,7 +162,7 @@ class PollLoop:
         if action in {Action.CLOSE, Action.REFUSE}:
             raise closed_error()
         if action is not Action.NOTHING:
-            self._look()
+            self._on_visit()
         if action is Action.READ and self._buffer:
             # librdkafka calls stats_cb, error_cb and oauth_cb only while it is read, and the buffer may last for minutes.
             self.read_ahead(1, 0.0)
@@ -177,25 +177,25 @@ class PollLoop:
                 raise
 
     def read_ahead(self, count: int, timeout_s: float) -> None:
-        """Read up to `count` records into the buffer; wait that long for the first."""
+        """Read up to `count` records into the buffer; wait up to `timeout_s` for the first."""
         with self.time:
             self._librdkafka.read(count, timeout_s)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
     def _next_action(self) -> Action:
-        """READ without a visit of the bridge while the gate is open: most calls."""
-        return Action.READ if self._clock() < self._queue.gate.until else self._attend()
+        """READ without a visit of the bridge while the gate is open, as in most calls."""
+        return Action.READ if self._clock() < self._queue.gate.until else self._visit_bridge()
 
     def run_tasks(self) -> None:
         """Make the reports that are due."""
         while (task := _popped(self.tasks)) is not None:
             task()
 
-    def _look(self) -> None:
+    def _on_visit(self) -> None:
         self.run_tasks()
-        self._surroundings.look()
-        self._queue.open_gate(lambda: min(self._clock() + self._look_every_s, self._surroundings.certain_until()))
+        self._surroundings.on_visit()
+        self._queue.open_gate(lambda: min(self._clock() + self._visit_every_s, self._surroundings.certain_until()))
 
     def _taken(self) -> Message | None:
         try:
@@ -226,7 +226,7 @@ class PollLoop:
             self.read_ahead(count - len(batch), self._slice(left_s))
 
     def _may_hand_out(self, batch: deque[Message]) -> bool:
-        """A process that was stopped with these in hand puts them back: they may be another member's by now."""
+        """If the process was stopped meanwhile, put the records back: another member may own their partitions by now."""
         if batch and self._surroundings.is_certain():
             return True
         self._buffer.give_back(batch)
@@ -241,17 +241,17 @@ class PollLoop:
 
     @contextlib.contextmanager
     def hold(self, partitions: Partitions | None) -> Iterator[None]:
-        """For long work. At its end the callback that waits is run, unless the work raised."""
+        """Inside, the application does long work. At the end the callback that waits is run, unless the work raised."""
         self._queue.hold(partitions)
         try:
             yield
         finally:
             self._queue.release(partitions)
-        self.attend()
+        self.visit_bridge()
 
 
 def _popped(line: deque[T]) -> T | None:
-    """The first in line. Several threads may ask at the same time."""
+    """Take the first one; None if there is none. Several threads may call it at the same time."""
     try:
         return line.popleft()
     except IndexError:

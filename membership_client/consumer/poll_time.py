@@ -11,14 +11,14 @@ from membership_client.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Seconds inside poll(), and outside."""
+    """Seconds that the application waited inside poll(), and those outside."""
 
     idle_s: float = 0.0
     busy_s: float = 0.0
 
 
 class PollTime:
-    """A wait for records is made inside `with`; whatever is not spent so is work. Any thread.
+    """Waits for records are made inside `with`; all other time counts as work. Any thread may use it.
 
     Records that were read ahead are handed out within a microsecond, so only waits need to be measured. If several threads
     poll, the application is idle while one of them waits.
@@ -49,7 +49,7 @@ class PollTime:
                 self._idle_s += now - self._waiting_since
 
     def spent(self) -> Spent:
-        """Since the first wait."""
+        """The times since the first wait."""
         now = self._clock()
         with self._lock:
             if self._began_at is None:

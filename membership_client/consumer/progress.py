@@ -1,4 +1,4 @@
-"""How far a Consumer has read each partition, from what fetching knows already: it asks no broker."""
+"""How far a Consumer has read each partition. No broker is asked: fetching knows it already."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ that waits for the same lock.
 """
 
 _FRESH_S = 1.0
-"""For this time, what was found is used again, because an exporter asks once for each metric."""
+"""For so long a result is used again, because an exporter asks once for each metric."""
 
 _SAMPLE_S = 10.0
-"""A timestamp that was noted longer ago says nothing of the next record."""
+"""After this time the timestamp of a record says nothing of the next record."""
 
 _NOTHING = Progress({})
 
 
 class ProgressReader:
-    """Any thread. `counts` says whether the group counts on this member; if not, its partitions are others' by now."""
+    """Any thread may use it. `counts` says whether the group counts on this member; if not, others may own its partitions."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ProgressReader:
 
     def _found(self) -> Progress:
         fetched = sorted(self._librdkafka.assignment()) if self._counts() else []
-        if not fetched:  # A consumer that is closed has no positions either.
+        if not fetched:  # This also covers a closed consumer, which has no positions.
             return _NOTHING
         waiting = self._librdkafka.buffer.next_ones()
         positions = {
@@ -79,7 +79,7 @@ class ProgressReader:
         first = waiting.get(partition)
         position = _known(positions[partition])
         end = self._end(partition)
-        # Nothing of it was handed out: reading starts at the first record that waits, or where it was told to start.
+        # No record was handed out: reading starts at the first record that waits, or at the offset that it was given.
         if position is None:
             position = self._start(partition, committed) if first is None else first.offset()
         if position is None and end == 0:
@@ -92,13 +92,13 @@ class ProgressReader:
         )
 
     def _start(self, partition: TopicPartition, committed: int | None) -> int | None:
-        """Without an offset of its own a partition starts at the committed one, but not after a seek to its begin or end."""
+        """The offset that the partition was given; without one the committed one, but not after a seek to the begin or end."""
         start = self._librdkafka.starts.get(partition, confluent_kafka.OFFSET_INVALID)
         is_logical = start in {confluent_kafka.OFFSET_BEGINNING, confluent_kafka.OFFSET_END}
         return None if is_logical else committed if _known(start) is None else start
 
     def _end(self, partition: TopicPartition) -> int | None:
-        """What librdkafka has in memory. It raises for a partition of which it knows nothing yet."""
+        """The end that librdkafka has in memory; it raises for a partition of which it knows none yet."""
         try:
             return _known(self._raw.get_watermark_offsets(confluent_kafka.TopicPartition(*partition), cached=True)[1])
         except KafkaException:

@@ -37,7 +37,7 @@ from membership_client.types import MemberState, Snapshot, TopicPartition
 logger = logging.getLogger("membership_client")
 
 _OFFSETS_S = 0.5
-"""Timeout of one request for committed offsets. Commits that wait behind it are sent then, and it is repeated."""
+"""Timeout of one request for committed offsets. Then the commits that wait behind it are sent, and it is repeated."""
 
 _GOING = frozenset(MemberState) - {MemberState.JOINING, MemberState.RECONCILING, MemberState.ACK, MemberState.STABLE}
 """States that end with the loss of all partitions."""
@@ -47,7 +47,7 @@ _MOST_FRAMES = 40
 
 
 class Runtime:
-    """Also the `Surroundings` of the poll loop. `hooks` are the application's callbacks."""
+    """The parts of a Consumer, and the `Surroundings` of its poll loop. `hooks` are the application's callbacks."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Runtime:
             self,
             inside,
             raises=self._raises,
-            look_every_s=float("inf") if settings.auto_commit_s is None else settings.auto_commit_s,
+            visit_every_s=float("inf") if settings.auto_commit_s is None else settings.auto_commit_s,
         )
         self.commits = Commits(raw, self.librdkafka, self.member, settings, tell=self.tell, in_scope=self._in_scope)
         if settings.reset_s is not None:
@@ -101,11 +101,11 @@ class Runtime:
 
     @property
     def subscribed(self) -> bool:
-        """Also while an unsubscribe is under way, whose callbacks may still commit."""
+        """Is the member in its group, or on its way? Also while it unsubscribes, because its callbacks may still commit."""
         return self.wanted or self.member.snapshot.state is not MemberState.UNSUBSCRIBED
 
     def _counts(self) -> bool:
-        """Are the partitions that are fetched this consumer's? Not once the group has dropped it."""
+        """Do the partitions that are fetched belong to this consumer? Not after the group has dropped it."""
         return not self.subscribed or self.member.epoch > 0
 
     def _membership(self) -> Snapshot | None:
@@ -113,22 +113,22 @@ class Runtime:
 
     @property
     def group_assigns(self) -> bool:
-        """Does the group decide what is read? Not once an unsubscribe has given all back: then the application may assign."""
+        """Does the group decide what is read? Not after an unsubscribe has given all back: then the application may assign."""
         return self.wanted or self.queue.call is not None or bool(self.member.snapshot.owned)
 
     def tell(self, report: Callable[[], None]) -> None:
-        """Call it on the next thread that polls. Any thread."""
+        """Have the report made on the next thread that polls. Any thread."""
         self.loop.tasks.append(report)
         self.queue.shut_gate()
 
     # --- Surroundings: on a polling thread -----------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def on_visit(self) -> None:
         with as_kafka_exceptions():
             if (fatal := self._polled()) is not None:
                 raise fatal
         self.commits.committer.start()
-        self.commits.automatically(as_member=self.subscribed)
+        self.commits.commit_if_due(as_member=self.subscribed)
 
     def note_poll(self) -> None:
         self._polled()
@@ -149,9 +149,8 @@ class Runtime:
         try:
             self.member.poll()
         except CallbackFailedError as error:
-            return (
-                None if self._raises else error
-            )  # With callback.errors=raise it was raised by the poll() that ran the callback.
+            # With callback.errors=raise the poll() that ran the callback has raised the error already.
+            return None if self._raises else error
         except MembershipError as error:
             return error
         return None
@@ -164,11 +163,11 @@ class Runtime:
             # Beside a hold the application may have unfinished records of a batch, which must come again.
             commit = self.commits.auto_commit_s is not None and not self._is_beside_hold()
             self.assignment.revoked(call, hook, commit=commit)
-        else:  # Also a revoke that waited for its poll until the group waited no longer.
+        else:  # This includes a revoke that waited for a poll longer than the group waited for it.
             self.assignment.lost(call, self.hooks.get(CallbackKind.LOST, no_hook))
 
     def _in_scope(self) -> frozenset[TopicPartition]:
-        """What a commit without arguments covers: beside a hold only what the callback is about, else all that is read."""
+        """The partitions that a commit without arguments covers: all that are read; during a hold only those of the callback."""
         call = self.queue.call
         if call is not None and self.queue.is_current_thread() and self._is_beside_hold():
             return frozenset(call.wanted.partitions)
@@ -187,13 +186,13 @@ class Runtime:
             self.queue.ready(call, functools.partial(self._take_away, call))
 
     def _look_up_later(self, call: Call, wait: OffsetWait) -> None:
-        """After all commits that were submitted before, so that the offsets include them."""
+        """Look up offsets after all commits that were submitted before, so that the answer includes them."""
         self.commits.committer.submit(functools.partial(self._look_up, call, wait))
 
     def _before_state(self, state: MemberState) -> None:
         self.pauses.before_state(state)
         self._state = state
-        if state is MemberState.STALE:  # Before on_lost, as confluent-kafka has it.
+        if state is MemberState.STALE:  # The event comes before on_lost, as in confluent-kafka.
             self.loop.urgent.append(poll_interval_exceeded(self._max_poll_interval_ms))
         self.queue.shut_gate()
 
@@ -227,11 +226,10 @@ class Runtime:
             if wait.is_to_tell(time.monotonic()):
                 self.member._delayed(call.wanted.call_id, wait.since, reason(call.wanted.partitions, error))
             if isinstance(error, NotOwnedError):
-                call.context.wait_lost(
-                    _OFFSETS_S
-                )  # The coordinator has removed the member, and the next heartbeat will say so.
+                # The coordinator has removed the member, and the answer to the next heartbeat will say so.
+                call.context.wait_lost(_OFFSETS_S)
             self._look_up_later(call, wait)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the callback must not wait for ever
+        except Exception as error:  # noqa: BLE001 - the callback raises it, and must not wait for ever
             self.queue.ready(call, functools.partial(_raise, error))
         else:
             self._assign(call, starts, committed)

@@ -40,7 +40,7 @@ _NOT_FOR_LIBRDKAFKA = (_OF_MEMBER - _BOTH) | with_reach(Reach.MEMBERSHIP)
 _DOTTED = _OF_MEMBER | KEYS.keys()
 
 _ONE_VALUE = {"group.protocol.type": "consumer", "offset.store.method": "broker"}
-"""Keys of which librdkafka's default is the only value that means anything here."""
+"""Keys that only may have librdkafka's default here, because no other value would have a meaning."""
 
 _BY_DURATION = "by_duration:"
 
@@ -71,14 +71,14 @@ class Settings:
     auto_commit_s: float | None
     """Seconds between automatic commits; None without them."""
     auto_store: bool
-    """A record counts as read when poll() returned it, and not when store_offsets() says so."""
+    """True if a record counts as read when poll() returned it, False if only when store_offsets() says so."""
     start: int
-    """Where a partition starts of which nothing was ever committed."""
+    """Where a partition without a committed offset starts."""
     reset_s: float | None
     """With auto.offset.reset=by_duration: how long ago the first record to read was written."""
     on_commit: OnCommit | None
     statistics: Statistics | None
-    """What stands before the application's `stats_cb`."""
+    """What fills in the statistics before the application's `stats_cb` gets them; None without that callback."""
 
     def __repr__(self) -> str:
         return f"Settings({self.member!r})"
@@ -164,7 +164,7 @@ def _heartbeat_interval(given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _statistics(given: Mapping[str, Any]) -> Statistics | None:
-    """What is no function is left for confluent-kafka to refuse."""
+    """None for a `stats_cb` that is no function, because confluent-kafka refuses it."""
     tell = given.get("stats_cb")
     if not callable(tell):
         return None

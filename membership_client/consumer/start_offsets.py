@@ -1,4 +1,4 @@
-"""Start offsets of partitions without a committed offset, as numbers; and what to say while committed offsets do not come.
+"""Start offsets of partitions without a committed offset, as numbers; and reports about a long wait for committed offsets.
 
 librdkafka can look up "the beginning" and "the end" by itself. But if the answer comes after the partition was taken away, it
 asks again, and applies the answer even if the partition has come back meanwhile with a committed offset: records are read
@@ -23,13 +23,13 @@ from membership_client.types import Offset, TopicPartition
 logger = logging.getLogger("membership_client")
 
 Starts = Mapping[TopicPartition, Offset | None]
-"""Where to start; None where it is not known."""
+"""Where each partition starts; None where that is not known."""
 
 Ask = Callable[..., Places]
-"""offsets_for_times() of a consumer."""
+"""The method offsets_for_times() of a consumer."""
 
 _PATIENCE_S = 2.0
-"""Partitions without a leader must not hold up the others of an assignment: librdkafka waits for them."""
+"""How long a look-up may take: librdkafka waits for partitions without a leader, which must not delay the others."""
 
 _FIRST_REPORT_S = 5.0
 """The member reports a wait for committed offsets that is longer than this."""
@@ -76,12 +76,12 @@ def offsets_since(
 
 
 def milliseconds_ago(duration_s: float) -> int:
-    """As a timestamp of records."""
+    """The time `duration_s` ago, as a timestamp of records."""
     return int(max(0.0, time.time() - duration_s) * 1000)
 
 
 def _places_since(ask: Ask, partitions: Iterable[TopicPartition], when: int, timeout_s: float) -> Places:
-    """Each with its offset or its error."""
+    """The partitions, each with its offset or its error."""
     found = _places_at(ask, partitions, when, timeout_s)
     late = [place for place in found if place.error is None and place.offset < 0]
     ends = _places_at(ask, ours(late), confluent_kafka.OFFSET_END, timeout_s)

@@ -26,7 +26,7 @@ _JOIN_STATES = {
     MemberState.ACK: "steady",
     MemberState.STABLE: "steady",
 }
-"""librdkafka's words. All other states are "init" there."""
+"""The states by librdkafka's names; all other states are "init" there."""
 
 _ENDED = {MemberState.FATAL, MemberState.UNSUBSCRIBED}
 
@@ -36,7 +36,7 @@ Positions = Mapping[Place, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the numbers come from. `snapshot` gives None without a subscription."""
+    """Where the numbers come from. `snapshot` returns None without a subscription."""
 
     snapshot: Callable[[], Snapshot | None]
     buffer: Buffer
@@ -44,14 +44,14 @@ class Sources:
 
 
 class Statistics:
-    """Stands before the application's `stats_cb`. Text that it cannot fill in is passed on as librdkafka wrote it."""
+    """Fills in librdkafka's statistics and calls the application's `stats_cb`. A text that it cannot read is passed on unchanged."""
 
     def __init__(self, tell: Callable[[str], object], *, auto_store: bool, read_committed: bool) -> None:
         self._sources: Sources | None = None
         self._tell = tell
         self._auto_store = auto_store
         self._end = "ls_offset" if read_committed else "hi_offset"
-        """Where records end for this consumer, as librdkafka counts lag."""
+        """The field with the end of a partition for this consumer, from which librdkafka counts lag."""
         self._since: dict[str, float] = {}
         self._rebalances = 0
         self._reason = ""
@@ -65,7 +65,7 @@ class Statistics:
         return self._tell(self._filled(text))
 
     def on_step(self, step: Step) -> None:
-        """On the membership thread: count rebalances, as librdkafka does: one for each callback."""
+        """Count rebalances as librdkafka does, one for each callback. Called on the membership thread."""
         if step.after.state is not step.before.state:
             self._since["state"] = step.at
         for effect in step.effects:
@@ -86,7 +86,7 @@ class Statistics:
             if "cgrp" in found and (snapshot := sources.snapshot()) is not None:
                 found["cgrp"] |= self._group(snapshot)
             return json.dumps(found, separators=(",", ":"))
-        except Exception:  # Statistics must never be what stops an application from reading.
+        except Exception:  # An error in the statistics must not keep an application from reading.
             if not self._warned:
                 self._warned = True
                 logger.warning("Statistics are passed on as librdkafka wrote them, without lag.", exc_info=True)
@@ -96,7 +96,7 @@ class Statistics:
         waiting = sources.buffer.positions()
         for topic, told in topics.items():
             for name, numbers in told["partitions"].items():
-                if name != "-1":  # There librdkafka keeps what has no partition yet.
+                if name != "-1":  # librdkafka's entry for messages without a partition.
                     self._fill(TopicPartition(topic, int(name)), numbers, waiting, sources.pending)
 
     def _fill(
@@ -109,7 +109,7 @@ class Statistics:
         end = numbers[self._end]
         numbers["app_offset"] = read
         numbers["stored_offset"] = told
-        # "commited" is librdkafka's own slip, which programs may have learned to read.
+        # "commited" is librdkafka's own misspelling, which programs may read.
         numbers["committed_offset"] = numbers["commited_offset"] = committed
         numbers["consumer_lag"], numbers["consumer_lag_stored"] = _lag(committed, end), _lag(told, end)
 
@@ -131,5 +131,5 @@ class Statistics:
 
 
 def _lag(offset: int, end: int) -> int:
-    """As librdkafka counts it: -1 where one of the two is not known, or where the end is older news than the offset."""
+    """The lag as librdkafka counts it: -1 if one of the two is not known, or if the known end is before the offset."""
     return end - offset if 0 <= offset <= end else _NO_LAG

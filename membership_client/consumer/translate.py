@@ -16,7 +16,7 @@ Places = list[confluent_kafka.TopicPartition]
 
 
 def theirs(partitions: Iterable[TopicPartition]) -> Places:
-    """Without an offset."""
+    """As confluent-kafka's, without offsets."""
     return [confluent_kafka.TopicPartition(*partition) for partition in partitions]
 
 
@@ -32,8 +32,8 @@ def their_offset(partition: TopicPartition, offset: Offset) -> confluent_kafka.T
 
 
 _NUL = "\0"
-"""confluent-kafka commits metadata with a NUL at its end, and cuts it off where it reads. So it tells "" from None, which
-brokers do not, and what is read here may have one."""
+"""confluent-kafka commits metadata with a NUL at the end, and cuts it off when it reads. So it can tell "" from None, which
+brokers cannot, and metadata that are read here may end with one."""
 
 
 def ours(partitions: Iterable[confluent_kafka.TopicPartition]) -> frozenset[TopicPartition]:
@@ -41,7 +41,7 @@ def ours(partitions: Iterable[confluent_kafka.TopicPartition]) -> frozenset[Topi
 
 
 def ours_at(partitions: Iterable[confluent_kafka.TopicPartition]) -> dict[TopicPartition, Offset]:
-    """The partitions that have an offset: a number, not a logical place such as "the end"."""
+    """The offsets of partitions that have one: a number, not a logical offset such as "the end"."""
     return {
         TopicPartition(p.topic, p.partition): Offset(
             p.offset, p.leader_epoch, _NUL if p.metadata == "" else p.metadata or ""
@@ -60,7 +60,7 @@ def after(message: Message) -> dict[TopicPartition, Offset]:
 
 
 def partition_of(record: Message | confluent_kafka.TopicPartition | TopicPartition) -> TopicPartition:
-    """A record's, or the partition itself in either library's type. ConfigError, as both libraries', for anything else."""
+    """The partition of a record, or the partition itself in either library's type. ConfigError for anything else."""
     if isinstance(record, TopicPartition):
         return record
     if isinstance(record, Message):
@@ -73,8 +73,8 @@ def partition_of(record: Message | confluent_kafka.TopicPartition | TopicPartiti
 def group_metadata(snapshot: Snapshot, *, as_member: bool) -> bytes:
     """The identity of the member that commits, as librdkafka serialises it, for a producer's send_offsets_to_transaction().
 
-    Epoch 0 of a member that is out of the group is always refused. The -1 of a client that never joined is not: in an empty
-    group brokers accept it from every client, so also from a member that they dropped and whose work others have done.
+    Brokers always refuse epoch 0, which a member outside of the group gets here. The -1 of a client that never joined would be
+    accepted in an empty group, also from a member that was dropped and whose records other members have processed since.
     """
     instance = snapshot.instance_id if as_member else None
     tail = b"\x01" if instance is None else b"\x00" + _terminated(instance)

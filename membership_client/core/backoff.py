@@ -13,24 +13,26 @@ ASAP = float("-inf")
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
+    """The number of failures in a row, and the earliest time of the next attempt."""
+
     failures: int = 0
     not_before: float = ASAP
 
     def failed(self, now: float, *, seed: str, config: MemberConfig, cap_s: float = 0.0) -> Backoff:
-        """One more failure: wait exponentially longer, up to `retry.backoff.max.ms` or `cap_s` if that is more."""
+        """After one more failure: the wait grows exponentially, up to `retry.backoff.max.ms`, or `cap_s` if that is more."""
         base, longest = config.retry_backoff_ms / 1000, max(config.retry_backoff_max_ms / 1000, cap_s)
         wait = min(longest, base * 2 ** min(self.failures, 30))
         return Backoff(self.failures + 1, now + wait * _jitter(seed, self.failures))
 
     def wait_until(self, at: float) -> Backoff:
-        """Not before that time, whatever the failures so far."""
+        """The same backoff, but with no attempt before that time."""
         return Backoff(self.failures, max(self.not_before, at))
 
 
 FRESH = Backoff()
-"""Nothing failed yet."""
+"""The backoff before the first failure."""
 
 
 def _jitter(seed: str, failures: int) -> float:
-    """0.8 to 1.2, different for each member and failure, yet the same in every replay."""
+    """A factor from 0.8 to 1.2, different for each member and failure, yet the same in every replay."""
     return 0.8 + 0.4 * zlib.crc32(f"{seed}:{failures}".encode()) / 2**32

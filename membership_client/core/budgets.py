@@ -87,7 +87,7 @@ WARN_OF_CALL = Rule(_warn_of_call_due, _warn_of_call)
 
 
 FIRST_LOOK_S = 1.0
-"""A callback that takes less is not worth a name. The next looks come after 2, 4, 8 and so on: nine of them in five minutes."""
+"""When the stack of a callback's thread is first noted. It is noted again after 2 s, 4 s, 8 s and so on: nine times in five minutes."""
 
 
 def _look_due(member: Member) -> float | None:

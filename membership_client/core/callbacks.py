@@ -61,7 +61,7 @@ def _released(member: Member, partitions: Partitions) -> Member:
 
 
 def _note_step(member: Member, call: RunningCall, event: CallbackReturned, now: float) -> Member:
-    """A close reports the callbacks it waited for."""
+    """Add the callback to the steps that the report of a close lists."""
     if member.departure is None:
         return member
     outcome = "returned" if event.error is None else "raised"

@@ -60,7 +60,7 @@ def _holdings(member: Member) -> Partitions:
 
 
 def keepalive(member: Member) -> Heartbeat:
-    """Stays in the group without saying anything new; after a failure it must repeat what we own to be accepted."""
+    """A heartbeat that says nothing new. After a failure it repeats the owned partitions, or it would be refused."""
     return Heartbeat(
         group_id=member.config.group_id,
         member_id=member.member_id,
@@ -80,8 +80,10 @@ def release(member: Member, holder_id: str) -> Heartbeat:
     )
 
 
-def farewell(member: Member, mode: LeaveMode, reason: str, *, reason_refused: bool) -> Heartbeat | LeaveGroup | None:
-    """The request that tells the coordinator we go; None where the mode says to tell nothing."""
+def leave_request(
+    member: Member, mode: LeaveMode, reason: str, *, reason_refused: bool
+) -> Heartbeat | LeaveGroup | None:
+    """The request that tells the coordinator that we leave; None where the mode says to tell nothing."""
     config = member.config
     if mode is not LeaveMode.LEAVE and config.group_instance_id is not None:
         return release(member, member.member_id)

@@ -7,7 +7,7 @@ from membership_client.core.backoff import FRESH
 from membership_client.core.error_codes import code_name
 from membership_client.core.events import CoordinatorFound, FindCoordinator, Refused, Response
 from membership_client.core.fencing import fatal
-from membership_client.core.heartbeats import lingers
+from membership_client.core.heartbeats import stays_while_leaving
 from membership_client.core.leaving import is_telling
 from membership_client.core.member import IN_GROUP, Member, Transition, with_problem
 from membership_client.core.policy import Reaction, denied
@@ -18,12 +18,14 @@ from membership_client.types import MemberState
 from membership_client.values import replace
 
 
-def _has_something_to_say(member: Member) -> bool:
-    return member.state in IN_GROUP or is_telling(member) or member.id_conflict is not None or lingers(member)
+def _needs_coordinator(member: Member) -> bool:
+    return (
+        member.state in IN_GROUP or is_telling(member) or member.id_conflict is not None or stays_while_leaving(member)
+    )
 
 
 def _look_up_due(member: Member) -> float | None:
-    if member.coordinator is not None or member.lookup is not None or not _has_something_to_say(member):
+    if member.coordinator is not None or member.lookup is not None or not _needs_coordinator(member):
         return None
     return member.lookup_backoff.not_before
 
@@ -51,8 +53,7 @@ def _refused(member: Member, response: Refused, now: float) -> Transition:
         kind = policy.FATAL_KINDS.get(response.code, ProblemKind.UNEXPECTED)
         missing = denied(member, FindCoordinator(group_id=member.config.group_id), response.code)
         return fatal(member, Problem(kind=kind, detail=f"{missing} ({said})." if missing else detail))
-    if (
-        member.state is not MemberState.FATAL
-    ):  # Otherwise the problem that ended the member is kept: the user must see it.
+    # In FATAL the problem that ended the member is kept, because the user must see it.
+    if member.state is not MemberState.FATAL:
         member = with_problem(member, Problem(kind=ProblemKind.REJECTED, detail=detail))
     return slow_down(member, "lookup_backoff", now), ()

@@ -2,7 +2,7 @@
 
 An event is a fact: the user asked for something, an answer came, a callback returned, time passed.
 An effect is an instruction: send this, run that callback, stop. The thread that owns the member carries them out in order.
-Whatever completes an effect names it by its id, and an id that no longer matches is ignored.
+The event that completes an effect has the effect's id, and an event whose id no longer matches is ignored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveGroup:
-    """With a reason (KIP-800) it needs version 5; without one any version that knows the instance id will do."""
+    """LeaveGroup. With a reason (KIP-800) it needs version 5; without one any version that knows the instance id will do."""
 
     group_id: str
     member_id: str
@@ -53,7 +53,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """The classic protocol's request to be let in, or to rebalance. Answered when the whole group has joined."""
+    """The classic protocol's request to join, or to rebalance. Answered when the whole group has joined."""
 
     group_id: str
     member_id: str
@@ -75,7 +75,7 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncGroup:
-    """Asks for our share of the plan; the leader's brings the plan. Answered when the leader's has come."""
+    """Asks for our share of the plan; the request of the leader brings the plan. All are answered when that has come."""
 
     group_id: str
     member_id: str
@@ -116,7 +116,7 @@ class DescribeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClassicGroup:
-    """DescribeGroups: the same of a group of the classic protocol."""
+    """DescribeGroups: the members of a group of the classic protocol."""
 
     group_id: str
 
@@ -138,7 +138,7 @@ class CommitOffsets:
     instance_id: str | None
     offsets: Mapping[TopicPartition, Offset]
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
-    """Another topic may have the name by now. Sent if all ids are known and the broker's version has the field."""
+    """Topic ids by name, because another topic may have a name by now. Sent if all are known and the version has the field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,7 @@ class GroupSynced:
 
     share: frozenset[TopicPartition]
     readable: bool = True
-    """If not, the leader wrote what only it understands, and the share is empty."""
+    """False if the leader wrote the assignment in a form that we cannot read; the share is then empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +237,13 @@ class HeartbeatConfirmed:
 
 @dataclass(frozen=True, slots=True)
 class TopicsDescribed:
-    """Topics that the broker does not know, or may not show us, are missing."""
+    """Layouts by topic name. Topics that the broker does not know, or may not show us, are missing."""
 
     layouts: Mapping[str, TopicLayout]
     denied: frozenset[str] = frozenset()
-    """Those that it may not show us."""
+    """Topics that the broker may not show us."""
     unknown: frozenset[str] = frozenset()
-    """Those of the topics asked for that it does not know."""
+    """Topics that were asked for and that the broker does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +263,10 @@ class MemberDescription:
     current: frozenset[TopicPartition] = frozenset()
     target: frozenset[TopicPartition] = frozenset()
     topics: frozenset[str] = frozenset()
-    """What it subscribed to by name."""
+    """The topics that it subscribed to by name."""
     regex: str = ""
     is_classic: bool = False
-    """It speaks the classic protocol, perhaps in a group of KIP-848 that is being migrated."""
+    """True if it speaks the classic protocol, perhaps in a group of KIP-848 that is being migrated."""
     has_assignor_data: bool = False
     """The leader of its classic group wrote data of the assignor into its assignment."""
 
@@ -296,7 +296,7 @@ class OffsetsCommitted:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsFetched:
-    """None where nothing was ever committed; partitions with an error are in `codes` instead."""
+    """The committed offset of each partition, None where there is none; partitions with an error are in `codes` instead."""
 
     offsets: Mapping[TopicPartition, Offset | None]
     codes: Mapping[TopicPartition, int]
@@ -344,7 +344,7 @@ class FailureKind(enum.Enum):
     """The connection ended; the request may or may not have been processed."""
 
     TIMED_OUT = "timed out"
-    """No answer within the request timeout; the same uncertainty."""
+    """No answer came within the request timeout; the request may or may not have been processed."""
 
     NOT_KAFKA = "not kafka"
     """What came back cannot be a Kafka broker's answer."""
@@ -463,27 +463,27 @@ class KeeperReported:
     """The keeper process may have sent heartbeats in the place of this member: `heartbeat.keeper`."""
 
     asked_epoch: int
-    """The epoch or generation under which it was asked to."""
+    """The epoch or generation under which the keeper was asked to send them."""
     epoch: int
-    """The newest one that the coordinator told it."""
+    """The newest epoch or generation that the coordinator told the keeper."""
     confirmed_at: float | None = None
-    """When it sent the last heartbeat that the coordinator accepted; None if there is none."""
+    """When the keeper sent the last heartbeat that the coordinator accepted; None if there is none."""
 
 
 class SiblingChange(enum.Enum):
     """What happened to a sibling: another member of the same group in the same process."""
 
     NEW_EPOCH = "new epoch"
-    """The coordinator told it a newer epoch, so there is a newer target for all members (KIP-848)."""
+    """The coordinator told the sibling a newer epoch, so there is a newer target for all members (KIP-848)."""
 
     GAVE_BACK = "gave back"
-    """The coordinator knows that it has given partitions back, so others may get them (KIP-848)."""
+    """The coordinator knows that the sibling has given partitions back, so others may get them (KIP-848)."""
 
     LEFT = "left"
-    """It has left the group."""
+    """The sibling has left the group."""
 
     JOINS = "joins"
-    """It sends a join, for which the group rebalances (classic)."""
+    """The sibling sends a join, for which the group rebalances (classic)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,7 +522,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send to that broker, or to any bootstrap broker when `to` is None. Followed by Answered, Failed, or nothing."""
+    """Send the request to the broker `to`, or to any bootstrap broker if it is None. Followed by Answered, Failed, or nothing."""
 
     request_id: int
     to: Node | None
@@ -561,7 +561,7 @@ class RunCallback:
 
 @dataclass(frozen=True, slots=True)
 class TellLost:
-    """The member was fenced while this callback runs: flip its context's `lost`."""
+    """The member was fenced while this callback runs: set `lost` of the callback's context."""
 
     call_id: int
 
@@ -587,11 +587,11 @@ class Warn:
 
 @dataclass(frozen=True, slots=True)
 class LookAtCallback:
-    """Note where the thread stands that a callback waits for or runs on. No warning is logged."""
+    """Record the stack of the thread that a callback runs on, or waits for. No warning is logged."""
 
     call_id: int
     spent_s: float
-    """Since the callback was wanted."""
+    """How long ago the callback was wanted."""
 
 
 @dataclass(frozen=True, slots=True)

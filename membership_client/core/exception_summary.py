@@ -25,16 +25,18 @@ _TYPE = r"[\w.<>]+(?=:|$)"
 
 @dataclass(frozen=True, slots=True)
 class Raised:
+    """The type of an exception, and where it was raised."""
+
     kind: str
     places: tuple[str, ...]
-    """Innermost first."""
+    """The functions on the stack, innermost first."""
 
     def __str__(self) -> str:
         return f"{self.kind} at {' < '.join(self.places)}" if self.places else self.kind
 
 
 def raised_by(error: str) -> Raised:
-    """Of an exception as `CallbackReturned` carries it: with its traceback, or as its last line only."""
+    """From the text of an exception as `CallbackReturned` has it: with its traceback, or as its last line only."""
     lines = _without_margin(_last_link(error.splitlines()))
     frames = list(itertools.takewhile(_is_frame, lines))
     places = [_place(match) for line in frames if (match := re.match(_PLACE, line))]

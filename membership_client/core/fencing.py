@@ -44,10 +44,10 @@ def fence(member: Member, why: str, now: float, *, known: bool) -> Transition:
     return move(member, S.FENCED), effects
 
 
-def as_before(member: Member, flight: InFlight) -> Member:
+def enrolled_as_before(member: Member, flight: InFlight) -> Member:
     """A request was refused for good, or could not be sent: `enrolled` is what it was before the request.
 
-    Not for a join that will be repeated: after a timeout or an error of its own the coordinator may have carried it out.
+    Not for a join that will be repeated: after a timeout, or an error of its own, the coordinator may have carried it out.
     """
     return replace(member, enrolled=flight.enrolled)
 
@@ -77,7 +77,7 @@ def fatal(member: Member, problem: Problem) -> Transition:
 
 
 def crashed(member: Member, detail: str, now: float) -> Transition:
-    """The member is FATAL; callbacks tell the application what it lost. No heartbeat will keep any of it.
+    """A bug ended the thread: the member is FATAL, and callbacks tell the application that its partitions are lost.
 
     The return of these callbacks is not processed, so their partitions are not owned from now on.
     """
@@ -89,7 +89,7 @@ def crashed(member: Member, detail: str, now: float) -> Transition:
 
 
 def _lost(member: Member) -> Partitions:
-    """What is lost beside a running callback: without the partitions that it takes away, with those that it brings."""
+    """All that is lost: what is owned, plus what a running callback assigns, minus what it takes away itself."""
     if member.call is None:
         return member.owned
     brings = member.call.kind is CallbackKind.ASSIGNED

@@ -41,7 +41,7 @@ LATE_GROWTH = 1.5
 """Gaps longer than LATE_FRACTION of the interval grow by this: members that have not revoked by then are slow."""
 
 
-def _says_all(member: Member) -> bool:
+def _has_said_everything(member: Member) -> bool:
     """Does the coordinator know everything it should?"""
     subscription = statement(member)
     if subscription is None or member.state is S.LEAVING:
@@ -49,7 +49,7 @@ def _says_all(member: Member) -> bool:
     return member.accepted == claims_of(member, subscription)
 
 
-def lingers(member: Member) -> bool:
+def stays_while_leaving(member: Member) -> bool:
     """Is the member leaving, and still in the group? While callbacks run, others must not get its partitions.
 
     Once they have returned, the leave request is sent before the next heartbeat.
@@ -58,11 +58,11 @@ def lingers(member: Member) -> bool:
 
 
 def _heartbeat_due(member: Member) -> float | None:
-    if member.state not in IN_GROUP and not lingers(member):
+    if member.state not in IN_GROUP and not stays_while_leaving(member):
         return None
     if member.coordinator is None or member.dialogue is not None:
         return None  # The requests of an instance id conflict come first, by a rule before this one.
-    due = min(member.heartbeat_due, siblings.due(member)) if _says_all(member) else ASAP
+    due = min(member.heartbeat_due, siblings.due(member)) if _has_said_everything(member) else ASAP
     return max(due, member.dialogue_backoff.not_before)
 
 
@@ -109,7 +109,7 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
     if SHORTEST_INTERVAL_S <= answer.interval_s <= LONGEST_INTERVAL_S:
         member = replace(member, interval_s=answer.interval_s)
     if answer.epoch == JOIN_EPOCH and member.state is S.JOINING:
-        return _not_yet(member, _asked_at(member, flight), now)
+        return _must_wait(member, _asked_at(member, flight), now)
     if answer.epoch < max(member.epoch, 1):
         # A coordinator never lowers an epoch, so it has lost its state: send a full heartbeat, after a backoff.
         return slow_down(replace(member, accepted=None), "dialogue_backoff", now)
@@ -131,14 +131,15 @@ def accepted(member: Member, flight: InFlight, answer: HeartbeatAccepted, now: f
 
 
 def _asked_at(member: Member, flight: InFlight) -> float:
-    """When this heartbeat was sent, or a later one of the keeper: the coordinator counted on the member then.
+    """When this heartbeat was sent, or a later one of the keeper: at that time the coordinator counted the member.
 
-    Its answer may have lain unread while the process stood still, and the partitions may be others' by now. Found by a soak.
+    The time at which the answer is read says nothing: it may have lain unread while the process was stopped, and other
+    members may have the partitions by now. Found by a soak.
     """
     return max(flight.sent_at, member.confirmed_at or flight.sent_at)
 
 
-def _not_yet(member: Member, asked_at: float, now: float) -> Member:
+def _must_wait(member: Member, asked_at: float, now: float) -> Member:
     """Some coordinators answer a joiner that must wait with epoch 0 and no error: the whole join is repeated."""
     gap = min(member.interval_s, _next_gap(member, member.owed_gap_s or _first_gap(member)))
     member = replace(recovered(member), confirmed_at=asked_at, owed_gap_s=gap)
@@ -156,14 +157,14 @@ def _in_group(member: Member, claims: Claims, answer: HeartbeatAccepted) -> Memb
     member = _expect_more(member, restart=(joined and not assignment) or owed_more or resubscribed)
     if assignment is not None:
         member = _adopt(member, assignment, resubscribed=resubscribed)
-    return _heard(replace(member, stated=claims.subscription))
+    return _without_denial(replace(member, stated=claims.subscription))
 
 
 def _grows(member: Member, assignment: Partitions) -> bool:
     return bool(assignment - (member.target.partitions if member.target else NOTHING))
 
 
-def _heard(member: Member) -> Member:
+def _without_denial(member: Member) -> Member:
     """Once the coordinator knows our newest subscription, no topic of it is denied any more."""
     if member.denied_until is not None or member.stated != member.subscription:
         return member

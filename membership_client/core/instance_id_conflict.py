@@ -1,7 +1,8 @@
 """An instance id that is taken: find the member that holds it, then wait for the id, take it over, or fail.
 
-Under KIP-848 the old holder wins until it leaves or its session ends (under KIP-345 the newcomer did). The holder may
-be our former self: a join whose answer was lost is refused by Kafka up to 4.4 as if it came from a stranger. In that case the member releases its own id, whatever the policy.
+Under KIP-848 the old holder wins until it leaves or its session ends (under KIP-345 the newcomer did). The holder may be
+this member itself: after a join whose answer was lost, Kafka up to 4.4 refuses the next join as if another member had
+sent it. In that case the member releases its own id, whatever the policy.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ ASK = Rule(_ask_due, _ask)
 
 
 def answered(member: Member, response: Response, now: float) -> Transition:
-    """An answer to a question about the holder, whatever the question was."""
+    """The answer to a request about the holder, whichever that was."""
     id_conflict = member.id_conflict
     member = replace(member, dialogue=None)
     if id_conflict is None:
@@ -198,9 +199,9 @@ def _released(member: Member, id_conflict: IdConflict, response: Response, now: 
 
 
 def _give_up_due(member: Member) -> float | None:
-    """A member that waits to join gives up when it is refused too late, not by the clock.
+    """A member that waits to join gives up when a join is refused after `give_up_at`, and not when that time comes.
 
-    That a coordinator could not be reached in time, or this process was stopped, says nothing about the holder.
+    A coordinator that could not be reached, or a process that was stopped, says nothing about the holder.
     """
     return member.id_conflict.give_up_at if member.id_conflict and member.state is S.FENCED else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from membership_client.core import reasons
 from membership_client.core.backoff import ASAP, FRESH
 from membership_client.core.budgets import restarted
-from membership_client.core.classic.protocol import fresh
+from membership_client.core.classic.protocol import restarted_classic
 from membership_client.core.member import (
     Member,
     Prompt,
@@ -39,11 +39,11 @@ def _start(member: Member, now: float) -> Transition:
     cause = Cause(CauseKind.JOINED, again.get(member.state, "joined the group"))
     if member.state is S.UNSUBSCRIBED:
         member = restarted(member, now)
-    return begin(replace(move(member, S.JOINING), cause=cause, classic=fresh(member, _reason(member)))), ()
+    return begin(replace(move(member, S.JOINING), cause=cause, classic=restarted_classic(member, _reason(member)))), ()
 
 
 def _reason(member: Member) -> str:
-    """In the classic protocol a join says why it is made."""
+    """The reason that a classic join states."""
     if member.state is S.FENCED and member.cause is not None:
         # The session ended at the coordinator, too, so it refuses the next join. The first reason stays.
         is_same = member.classic.reason == reasons.SESSION_ENDED and member.classic.planned_in == NO_GENERATION

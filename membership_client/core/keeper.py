@@ -11,18 +11,18 @@ from __future__ import annotations
 from membership_client.core.classic import protocol
 from membership_client.core.consumer_protocol import keepalive
 from membership_client.core.events import ClassicHeartbeat, Heartbeat, KeeperReported
-from membership_client.core.heartbeats import lingers
+from membership_client.core.heartbeats import stays_while_leaving
 from membership_client.core.member import IN_GROUP, Member, Transition
 from membership_client.types import GroupProtocol, Node
 from membership_client.values import dataclass, replace
 
 GRACE = 1 / 4
-"""In heartbeat intervals: that long after a heartbeat was due the keeper sends its own. A busy interpreter is less late."""
+"""How late the member's heartbeat must be before the keeper sends its own, in intervals. A busy interpreter is less late."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The keepalive that the keeper sends to that broker at that time, and then once per interval."""
+    """The keepalive that the keeper sends to the broker `to` at the time `at`, and then once per interval."""
 
     to: Node
     request: Heartbeat | ClassicHeartbeat
@@ -40,7 +40,7 @@ def watch_of(member: Member) -> Watch | None:
 
     Also None while a classic member joins: only its own thread can end a join.
     """
-    stays = member.state in IN_GROUP or lingers(member)
+    stays = member.state in IN_GROUP or stays_while_leaving(member)
     beside = member.dialogue is None or _is_keepalive(member.dialogue.request)
     if member.coordinator is None or member.epoch <= 0 or not stays or not beside:
         return None
@@ -53,7 +53,7 @@ def _is_keepalive(request: object) -> bool:
 
 
 def _keepalive(member: Member) -> Heartbeat | ClassicHeartbeat:
-    """With the owned partitions: they make a coordinator accept the epoch before its own (KIP-848).
+    """The heartbeat for the keeper. It has the owned partitions, so that a coordinator also accepts the epoch before its own.
 
     The answer to a heartbeat under way may bring a new epoch, and lie unread while the interpreter is held.
     """
@@ -69,10 +69,10 @@ def until(member: Member, now: float, *, held: bool) -> float:
 
 
 def reported(member: Member, event: KeeperReported, now: float) -> Transition:
-    """The coordinator may have told the keeper what this member must know: a full heartbeat, at once, makes it say so again.
+    """The coordinator may have told the keeper what this member must know: a full heartbeat at once makes it say so again.
 
     The answer to a heartbeat under way may be older than what the keeper was told, so a full one follows that as well. It is
-    still waited for: otherwise its time would never be up, and a dead connection would be used for ever. Found by simulation.
+    still awaited: without its timeout a dead connection would be used for ever. Found by simulation.
     """
     member = replace(member, accepted=None, heartbeat_due=min(member.heartbeat_due, now))
     if member.dialogue is not None and _is_keepalive(member.dialogue.request):

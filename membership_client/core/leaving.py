@@ -47,7 +47,7 @@ def depart(
     leaving = member.state in IN_GROUP | {S.FENCED, S.STALE}
     state = (S.STALE if ending is S.STALE else S.LEAVING) if leaving else member.state
     # The answer to the leave request of an earlier departure must not count for this one.
-    dialogue = None if member.dialogue and says_goodbye(member.dialogue) else member.dialogue
+    dialogue = None if member.dialogue and leaves_the_group(member.dialogue) else member.dialogue
     return replace(
         settled(move(member, state)),
         departure=departure,
@@ -60,16 +60,16 @@ def depart(
     )
 
 
-def says_goodbye(flight: InFlight) -> bool:
+def leaves_the_group(flight: InFlight) -> bool:
     """Does that request take a member out of the group: us, or the holder of our instance id?"""
     return isinstance(flight.request, LeaveGroup) or (
         isinstance(flight.request, Heartbeat) and flight.request.epoch < 0
     )
 
 
-def is_farewell(member: Member, flight: InFlight) -> bool:
-    """Is that request this departure's own?"""
-    return member.departure is not None and says_goodbye(flight)
+def is_own_leave(member: Member, flight: InFlight) -> bool:
+    """Is that request the leave request of the current departure?"""
+    return member.departure is not None and leaves_the_group(flight)
 
 
 # --- after an error --------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ _CANNOT_BE_TOLD = frozenset(
     {ProblemKind.AUTHENTICATION, ProblemKind.UNTRUSTED, ProblemKind.GROUP_DENIED, ProblemKind.CLUSTER_DENIED}
 )
 """After these the leave would fail in the same way: one more wrong password may lock an account, and one more denied
-request is one more line in the broker's log. The coordinator waits for the session."""
+request is one more line in the broker's log. The coordinator drops the member when its session ends."""
 
 
 def _leave_after_error_due(member: Member) -> float | None:
@@ -87,8 +87,8 @@ def _leave_after_error_due(member: Member) -> float | None:
     # If told now, the coordinator would assign the partitions to others while the application still handles their loss.
     if member.owned or member.call is not None or member.problem is None or member.problem.kind in _CANNOT_BE_TOLD:
         return None
-    farewell = _FAREWELLS[member.protocol](member, LeaveMode.DEFAULT, "", reason_refused=False)
-    return None if farewell is None else ASAP
+    request = _LEAVE_REQUESTS[member.protocol](member, LeaveMode.DEFAULT, "", reason_refused=False)
+    return None if request is None else ASAP
 
 
 def _leave_after_error(member: Member, now: float) -> Transition:
@@ -105,16 +105,16 @@ LEAVE_AFTER_ERROR = Rule(_leave_after_error_due, _leave_after_error)
 # --- telling the coordinator -----------------------------------------------------------------------------------------
 
 
-_FAREWELLS = {
-    GroupProtocol.CONSUMER: consumer_protocol.farewell,
-    GroupProtocol.CLASSIC: protocol.farewell,
+_LEAVE_REQUESTS = {
+    GroupProtocol.CONSUMER: consumer_protocol.leave_request,
+    GroupProtocol.CLASSIC: protocol.leave_request,
 }
 
 
-def _farewell_of(member: Member, departure: Departure) -> Heartbeat | LeaveGroup | None:
+def _leave_request(member: Member, departure: Departure) -> Heartbeat | LeaveGroup | None:
     if not member.enrolled:
         return None
-    return _FAREWELLS[member.protocol](
+    return _LEAVE_REQUESTS[member.protocol](
         member, departure.mode, departure.reason, reason_refused=departure.reason_refused
     )
 
@@ -130,9 +130,9 @@ def _tell_due(member: Member) -> float | None:
         return None
     if _is_giving_back(member):
         return None
-    if departure.telling_since is None or _farewell_of(member, departure) is None:
+    if departure.telling_since is None or _leave_request(member, departure) is None:
         return ASAP
-    if member.coordinator is None or (member.dialogue and is_farewell(member, member.dialogue)):
+    if member.coordinator is None or (member.dialogue and is_own_leave(member, member.dialogue)):
         return None
     return member.dialogue_backoff.not_before
 
@@ -140,19 +140,19 @@ def _tell_due(member: Member) -> float | None:
 def _tell(member: Member, now: float) -> Transition:
     departure = member.departure
     assert departure is not None
-    request = _farewell_of(member, departure)
+    request = _leave_request(member, departure)
     if request is None:
         outcome = (
             "nothing to tell: not in the group" if not member.enrolled else "nothing told: stays until its session ends"
         )
-        return _told(member, outcome, now), ()
+        return _with_outcome(member, outcome, now), ()
     if departure.telling_since is None:
         give_up_at = departure.give_up_at if departure.closes else now + member.request_timeout_s
         return replace(member, departure=replace(departure, telling_since=now, give_up_at=give_up_at)), ()
     return send(member, "dialogue", request, now, to=member.coordinator)
 
 
-def _told(member: Member, outcome: str, now: float, *, clean: bool = True) -> Member:
+def _with_outcome(member: Member, outcome: str, now: float, *, clean: bool = True) -> Member:
     departure = member.departure
     assert departure is not None
     since = now if departure.telling_since is None else departure.telling_since
@@ -168,17 +168,17 @@ def _told(member: Member, outcome: str, now: float, *, clean: bool = True) -> Me
 def answered(member: Member, flight: InFlight, response: Response, now: float) -> Member:
     """The coordinator answered our leave request."""
     if not isinstance(response, Refused):
-        return _told(member, _confirmation(flight), now)
+        return _with_outcome(member, _confirmation(flight), now)
     action = policy.LEAVE.get(response.code)
     if action is Reaction.DONE:
-        return _told(member, f"already out of the group ({code_name(response.code)})", now)
+        return _with_outcome(member, f"already out of the group ({code_name(response.code)})", now)
     if action is Reaction.REDISCOVER:
         member = forget_coordinator(member)
     if action is not None:
         return slow_down(replace(member, dialogue=None), "dialogue_backoff", now)
     if isinstance(flight.request, LeaveGroup) and flight.request.reason is not None:
         return _without_reason(member)
-    return _told(member, f"refused: {response.message or code_name(response.code)}", now, clean=False)
+    return _with_outcome(member, f"refused: {response.message or code_name(response.code)}", now, clean=False)
 
 
 def _confirmation(flight: InFlight) -> str:
@@ -201,7 +201,7 @@ def is_telling(member: Member) -> bool:
 
 def cannot_be_told(member: Member, event: Failed, now: float) -> Member:
     """No connection can be made, and each further attempt with a wrong password may lock the account."""
-    return _told(member, f"not told: {event.detail}", now, clean=False)
+    return _with_outcome(member, f"not told: {event.detail}", now, clean=False)
 
 
 def failed(member: Member, event: Failed, now: float) -> Member:
@@ -209,7 +209,7 @@ def failed(member: Member, event: Failed, now: float) -> Member:
     if event.kind is FailureKind.UNSUPPORTED:
         assert member.departure is not None
         if member.departure.reason_refused:
-            return _told(member, event.detail, now, clean=False)
+            return _with_outcome(member, event.detail, now, clean=False)
         return _without_reason(member)
     member = unanswered(forget_coordinator(replace(member, dialogue=None)), event.kind, event.detail)
     return slow_down(member, "dialogue_backoff", now)
@@ -226,13 +226,13 @@ def _give_up_due(member: Member) -> float | None:
 
 
 def callback_deadline(departure: Departure, began_at: float) -> float | None:
-    """Until when a departure waits for a callback that began then."""
+    """Until when a departure waits for a callback that began at `began_at`."""
     at, granted_s = departure.give_up_at, departure.callback_timeout_s
     return at if at is None or granted_s is None else max(at, began_at + granted_s)
 
 
 def without_callback(departure: Departure, began_at: float, now: float) -> Departure:
-    """The time a callback has taken does not count, if it was granted its own: the coordinator is still to be told."""
+    """A callback with a time limit of its own uses up nothing of the departure's: the coordinator is still to be told."""
     if departure.give_up_at is None or departure.callback_timeout_s is None:
         return departure
     return replace(departure, give_up_at=departure.give_up_at + now - max(began_at, departure.began_at))
@@ -241,13 +241,15 @@ def without_callback(departure: Departure, began_at: float, now: float) -> Depar
 def _give_up(member: Member, now: float) -> Transition:
     """The time is over. While a callback still has its partitions, the coordinator is not told: it would assign them to others."""
     if member.call is not None:
-        return _told(member, f"not told: the {member.call.kind.value} callback still runs", now, clean=False), ()
+        return _with_outcome(
+            member, f"not told: the {member.call.kind.value} callback still runs", now, clean=False
+        ), ()
     why = member.problem.detail if member.problem else "no coordinator was found"
-    return _told(member, f"given up: {why}", now, clean=False), ()
+    return _with_outcome(member, f"given up: {why}", now, clean=False), ()
 
 
 def _end_due(member: Member) -> float | None:
-    """At once: telling the coordinator is the last step of a departure, except that a STALE member then loses its partitions."""
+    """At once after the coordinator was told: only a STALE member still has to lose its partitions then."""
     return ASAP if member.departure is not None and member.departure.outcome is not None else None
 
 

@@ -108,7 +108,7 @@ class Step:
 
 
 def step(member: Member, event: Event, now: float) -> Transition:
-    """The next member, and what it wants done, in that order."""
+    """The next member, and the effects that its owner must carry out, in order."""
     if member.closed is not None:
         return member, ()
     member, effects = _HANDLERS[type(event)](member, event, now)
@@ -199,13 +199,13 @@ def _on_polled(member: Member, event: Polled, now: float) -> Transition:
 
 
 def _on_coordinator_doubted(member: Member, event: CoordinatorDoubted, now: float) -> Transition:
-    """A heartbeat would find out too, but only when the next one is due."""
+    """Find the coordinator again now. A heartbeat would find it out too, but only when the next one is due."""
     doubted = member.coordinator is not None and member.coordinator == event.node
     return forget_coordinator(member) if doubted else member, ()
 
 
 def _on_membership_doubted(member: Member, event: MembershipDoubted, now: float) -> Transition:
-    """A heartbeat tells at once whether we are fenced: until then the application would read what another member reads."""
+    """Send a heartbeat now, because it tells whether we are fenced: another member may already read the same partitions."""
     return replace(member, heartbeat_due=min(member.heartbeat_due, now)), ()
 
 
@@ -259,8 +259,8 @@ def _answered_survey(member: Member, flight: InFlight, event: Answered, now: flo
     if isinstance(flight.request, DescribeClassicGroup):
         return group_leader.compared(member, event.response, now), ()
     if isinstance(event.response, TopicsDescribed):
-        return group_leader.looked(member, flight, event.response, now), ()
-    return group_leader.not_looked(member, now), ()
+        return group_leader.topics_described(member, flight, event.response, now), ()
+    return group_leader.topics_not_described(member, now), ()
 
 
 def _answered_checking(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
@@ -269,7 +269,7 @@ def _answered_checking(member: Member, flight: InFlight, event: Answered, now: f
 
 def _answered_dialogue(member: Member, flight: InFlight, event: Answered, now: float) -> Transition:
     response = event.response
-    if leaving.is_farewell(member, flight):
+    if leaving.is_own_leave(member, flight):
         return leaving.answered(member, flight, response, now), ()
     if isinstance(flight.request, DescribeClassicGroup) and member.id_conflict is None:
         return group_join.compared(member, response, now)
@@ -304,7 +304,7 @@ def _answered_keepalive(member: Member, flight: InFlight, event: Answered, now: 
 def _is_question(flight: InFlight) -> bool:
     """Is it a request of an instance id conflict: which member holds the id, for how long, or its release?"""
     asked = DescribeGroup | DescribeClassicGroup | DescribeSessionTimeout
-    return isinstance(flight.request, asked) or leaving.says_goodbye(flight)
+    return isinstance(flight.request, asked) or leaving.leaves_the_group(flight)
 
 
 _ANSWERED: dict[Slot, Callable[[Member, InFlight, Answered, float], Transition]] = {
@@ -325,7 +325,7 @@ def _on_failed(member: Member, event: Failed, now: float) -> Transition:
         return member, ()
     slot, flight = found
     if event.kind in policy.FATAL_FAILURES and member.state in IN_GROUP:
-        member = fencing.as_before(member, flight) if slot == "dialogue" else member
+        member = fencing.enrolled_as_before(member, flight) if slot == "dialogue" else member
         return fencing.fatal(member, Problem(kind=policy.FATAL_FAILURES[event.kind], detail=sentence(event.detail)))
     if event.kind in policy.FATAL_FAILURES and leaving.is_telling(member) and slot in {"dialogue", "lookup"}:
         return leaving.cannot_be_told(replace(member, lookup=None), event, now), ()
@@ -348,7 +348,7 @@ def _failed_survey(member: Member, flight: InFlight, event: Failed, now: float) 
         and member.state in IN_GROUP
     ):
         return fencing.fatal(member, Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail))
-    return group_leader.not_looked(member, now), ()
+    return group_leader.topics_not_described(member, now), ()
 
 
 def _failed_checking(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
@@ -356,7 +356,7 @@ def _failed_checking(member: Member, flight: InFlight, event: Failed, now: float
 
 
 def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float) -> Transition:
-    if leaving.is_farewell(member, flight):
+    if leaving.is_own_leave(member, flight):
         return leaving.failed(member, event, now), ()
     if isinstance(flight.request, DescribeClassicGroup) and member.id_conflict is None:
         return group_join.compared(member, None, now)
@@ -367,7 +367,7 @@ def _failed_dialogue(member: Member, flight: InFlight, event: Failed, now: float
             return joining.fall_back(member), ()
         if member.state in IN_GROUP:
             problem = Problem(kind=ProblemKind.BROKER_TOO_OLD, detail=event.detail)
-            return fencing.fatal(fencing.as_before(member, flight), problem)
+            return fencing.fatal(fencing.enrolled_as_before(member, flight), problem)
     member = forget_coordinator(group_join.restarted(replace(member, dialogue=None), reasons.NO_ANSWER))
     return slow_down(unanswered(member, event.kind, event.detail), "dialogue_backoff", now), ()
 

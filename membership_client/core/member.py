@@ -126,7 +126,7 @@ class Target:
     partitions: Partitions
     number: int
     follow_up: bool = False
-    """It takes partitions away from a member of a cooperative group, which then joins again so that others can get them."""
+    """True if it takes partitions away from a member of a cooperative group, which then joins again so that others get them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,17 +140,17 @@ class Classic:
     rejoin: str | None = None
     """Reason for the rebalance that this member will trigger; None if it will trigger none."""
     admission: GroupJoined | None = None
-    """We were let in, and our share of the plan is still to come."""
+    """The answer to our join, while our share of the plan is still to come."""
     leads: bool = False
     """We made the plan of this generation, and watch the topics it is about."""
     planned_in: int = NO_GENERATION
     """The generation that gave us our target."""
     held: frozenset[TopicPartition] = frozenset()
-    """Our share of its plan, remembered when it is given back to join again."""
+    """Our share of that generation's plan, remembered also after it was given back to join again."""
     layouts: Mapping[str, TopicLayout] | None = None
     """The topics as we last saw them; None before the first time, or once they must be looked at anew."""
     watched: frozenset[str] = frozenset()
-    """The topics of all members, if we lead them."""
+    """The topics of all members, if we lead the group."""
     planned_by: Mapping[str, TopicLayout] | None = None
     """The topics as they were when we made the plan."""
     survey_due: float = 0.0
@@ -180,9 +180,9 @@ class RunningCall:
     began_at: float
     warned: bool = False
     looks: int = 0
-    """How often its thread was looked at."""
+    """How often the stack of its thread was recorded."""
     delayed: CallbackDelayed | None = None
-    """Why it cannot begin yet, if it was told."""
+    """Why it cannot begin yet; None if nothing was told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,19 +251,19 @@ class Prompt:
 
     due: float | None = None
     needless_from: int | None = None
-    """An answer with this epoch or a newer one makes it needless; None if only a later heartbeat can tell."""
+    """An answer with this epoch or a newer one makes the heartbeat needless; None if only a later heartbeat can tell."""
     repeat_since: float | None = None
     """When a sibling changed in a way that the coordinator may not know yet."""
     told_epoch: int = 0
     """The newest epoch that siblings have told since the member joined."""
     not_before: float = ASAP
-    """The limit allows no such heartbeat earlier."""
+    """The limit of siblings.py allows no such heartbeat before this time."""
 
 
 # Without slots, so that `replace` can copy it quickly.
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """All there is to know of one member. Changed only by `machine.step`, always as a whole."""
+    """The whole state of one member. Changed only by `machine.step`, always as a whole."""
 
     config: MemberConfig
     member_id: str
@@ -291,7 +291,7 @@ class Member:
     prompt: Prompt = Prompt()
 
     settled: GroupProtocol | None = None
-    """What `auto` turned out to mean with these brokers; None before that."""
+    """The protocol that works with these brokers, once that is known: `auto` keeps to it."""
     classic: Classic = Classic()
 
     target: Target | None = None
@@ -314,10 +314,10 @@ class Member:
     naming: InFlight | None = None
     naming_backoff: Backoff = FRESH
     survey: InFlight | None = None
-    """Looking up topics, as the leader of a classic group does."""
+    """A request for the layouts of topics, as the leader of a classic group sends it."""
     survey_backoff: Backoff = FRESH
     checking: InFlight | None = None
-    """Looking whether subscribed topics exist."""
+    """A request that tells whether subscribed topics exist."""
     topic_check: TopicCheck = TopicCheck()
 
     departure: Departure | None = None
@@ -328,12 +328,12 @@ class Member:
     """None while the application does not poll: then there is no poll interval to exceed."""
     poll_warnings: int = 0
     closed: Departure | None = None
-    """Set once and for all when a close has ended."""
+    """The close that has ended; None before that."""
     ids: int = 0
 
     @property
     def protocol(self) -> GroupProtocol:
-        """The one that is spoken; `auto` speaks KIP-848 until the brokers have shown that they do not."""
+        """The protocol that the member speaks; with `auto` KIP-848, until the brokers have shown that they do not."""
         return _CHOSEN.get(self.config.group_protocol) or self.settled or GroupProtocol.CONSUMER
 
     @property
@@ -373,7 +373,7 @@ class Member:
 _CHOSEN = {protocol.value: protocol for protocol in GroupProtocol}
 
 Transition = tuple[Member, tuple[Effect, ...]]
-"""What every handler and rule returns: the next member, and what it wants done."""
+"""What every handler and rule returns: the next member, and the effects to carry out."""
 
 
 def move(member: Member, state: MemberState) -> Member:

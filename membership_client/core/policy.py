@@ -185,7 +185,7 @@ _ON_THE_CLUSTER: Mapping[type, str] = {
 
 
 def denied(member: Member, request: Request, code: int) -> str | None:
-    """A clause without its full stop, or None if the code is about something else."""
+    """What is not granted, as a clause without its full stop; None if the code is about something else."""
     if code == Code.GROUP_AUTHORIZATION_FAILED:
         return _denied_group(member.config.group_id, "DESCRIBE" if isinstance(request, FindCoordinator) else "READ")
     if code == Code.TOPIC_AUTHORIZATION_FAILED:
@@ -206,7 +206,7 @@ def denied_offsets(operation: str, group_id: str, topics: Collection[str], code:
 
 
 def denied_topics(topics: Collection[str], operation: str = "DESCRIBE") -> str:
-    """Each of these is denied."""
+    """The clause for topics each of which is denied."""
     which = "topic" if len(topics) == 1 else "topics"
     return f"{operation} on {which} {', '.join(sorted(topics))} is not granted"
 

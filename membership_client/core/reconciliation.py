@@ -25,7 +25,7 @@ def _to_revoke(member: Member) -> Partitions:
 
 
 def _to_assign(member: Member) -> Partitions:
-    """What is wanted, not owned, and known by name."""
+    """Partitions of the target that are not owned and whose topic is known by name."""
     return member.target.partitions.of_topics(member.names) - member.owned if member.target else NOTHING
 
 
@@ -99,7 +99,7 @@ RESOLVE = Rule(_resolve_due, _resolve)
 
 
 def named(member: Member, answer: TopicsResolved, now: float) -> Member:
-    """Names came. Topics that the broker does not know (yet, or any more) are asked for again, with growing pauses."""
+    """The broker told names. Topics that it does not know (yet, or any more) are asked for again, with growing pauses."""
     names = {topic: name for topic, name in answer.names.items() if topic in member.unresolved}
     member = replace(member, naming=None, names={**member.names, **names})
     return unnamed(member, now) if member.unresolved else replace(member, naming_backoff=FRESH)

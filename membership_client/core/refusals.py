@@ -6,7 +6,7 @@ from membership_client.core import instance_id_conflict, policy, reasons
 from membership_client.core.classic import group_join
 from membership_client.core.error_codes import Code, code_name
 from membership_client.core.events import Refused
-from membership_client.core.fencing import as_before, fatal, fence
+from membership_client.core.fencing import enrolled_as_before, fatal, fence
 from membership_client.core.heartbeats import deny
 from membership_client.core.joining import fall_back, may_fall_back
 from membership_client.core.member import InFlight, Member, Transition, with_problem
@@ -47,9 +47,9 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Tr
         case Reaction.REBALANCE:
             return group_join.rebalances(member, flight, now), ()
         case Reaction.MISMATCH:
-            return group_join.mismatched(as_before(member, flight), now)
+            return group_join.mismatched(enrolled_as_before(member, flight), now)
         case Reaction.FATAL:
-            return _fatal(as_before(member, flight), answer, flight)
+            return _fatal(enrolled_as_before(member, flight), answer, flight)
         case Reaction.DENIED_TOPIC:
             return deny(member, Problem(kind=ProblemKind.TOPIC_DENIED, detail=_why(member, flight, answer)), now), ()
         case Reaction.REDISCOVER:
@@ -59,7 +59,7 @@ def refused(member: Member, flight: InFlight, answer: Refused, now: float) -> Tr
 
 
 def _action(member: Member, flight: InFlight, answer: Refused) -> Reaction:
-    """The table's action, and its meaning where that depends on whether we were in the group."""
+    """What the table says of the code; for some codes it depends on whether we were in the group."""
     action = policy.REQUESTS[type(flight.request)].get(answer.code, Reaction.FATAL)
     if member.state is S.LEAVING:
         return action if action in _HEEDED_WHEN_LEAVING else Reaction.RETRY

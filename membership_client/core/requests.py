@@ -36,7 +36,7 @@ def send(
 
 
 def may_be_held_back(flight: InFlight | None) -> bool:
-    """Is it under way, and one that waits for other members?"""
+    """Is a request under way whose answer waits for other members?"""
     return flight is not None and isinstance(flight.request, JoinGroup | SyncGroup)
 
 
@@ -48,7 +48,7 @@ def patience_s(member: Member, flight: InFlight) -> float:
 
 
 def slow_down(member: Member, backoff: BackoffName, now: float, *, cap_s: float = 0.0) -> Member:
-    """One more failure of that backoff."""
+    """Count one more failure in that backoff."""
     current: Backoff = getattr(member, backoff)
     change: dict[str, Any] = {backoff: current.failed(now, seed=member.member_id, config=member.config, cap_s=cap_s)}
     return replace(member, **change)

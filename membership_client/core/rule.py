@@ -15,7 +15,7 @@ from membership_client.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`act` must leave the member in a state in which this rule is due later, or not at all."""
+    """A due time and an action. `act` must leave the member in a state in which this rule is due later, or not at all."""
 
     due: Callable[[Member], float | None]
     act: Callable[[Member, float], Transition]
@@ -24,5 +24,5 @@ class Rule:
 
 
 def for_protocol(protocol: GroupProtocol, rule: Rule) -> Rule:
-    """That rule, for members that speak this protocol."""
+    """The same rule, for members that speak this protocol only."""
     return Rule(rule.due, rule.act, protocol)

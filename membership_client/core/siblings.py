@@ -24,11 +24,11 @@ S = MemberState
 MOST_AT_ONCE = 5
 """A rebalance takes two heartbeats of each member, for the target and for what others gave back; two may overlap."""
 MOST_PER_INTERVAL = 10
-"""Beyond that one each tenth of the interval: siblings that come and go without end cost ten heartbeats in place of one."""
+"""After those, one in each tenth of the interval: siblings that come and go without end cost ten heartbeats in place of one."""
 FIRST_PAUSE = 1 / 50
-"""Of the interval, until the coordinator is asked again: a join is sent on a connection that may still have to be opened."""
+"""The part of the interval until the coordinator is asked again: the connection for the sibling's join may still have to be opened."""
 LONGEST_WAIT = 1 / 2
-"""Of the interval, until the heartbeat is no longer repeated. By both defaults a coordinator puts targets off for a fifth of it."""
+"""The part of the interval until the heartbeat is no longer repeated. By default a coordinator puts targets off for a fifth of it."""
 
 _REPEATED = frozenset({SiblingChange.LEFT, SiblingChange.JOINS})
 """A coordinator may put off the next target after a leave, and may get a join later than a sibling's heartbeat."""
@@ -49,14 +49,14 @@ def _change(before: Member, effects: Sequence[Effect], after: Member) -> Sibling
     if before.dialogue_backoff == FRESH and any(map(_rebalances, effects)):
         return SiblingChange.JOINS
     if after.protocol is GroupProtocol.CLASSIC:
-        return None  # Whatever else changes in such a group is preceded by joins.
+        return None  # Joins precede every other change in a classic group.
     if _gave_back(before, after):
         return SiblingChange.GAVE_BACK
     return SiblingChange.NEW_EPOCH if after.epoch > max(before.epoch, 0) else None
 
 
 def _has_left(before: Member, after: Member) -> bool:
-    """For good: the coordinator keeps the partitions of a static member that leaves temporarily."""
+    """Has it left for good? The coordinator keeps the partitions of a static member that leaves temporarily."""
     if before.departure is None or before.dialogue is None or not before.enrolled or after.enrolled:
         return False
     request = before.dialogue.request
@@ -64,7 +64,7 @@ def _has_left(before: Member, after: Member) -> bool:
 
 
 def _rebalances(effect: Effect) -> bool:
-    """Is it a join? Without any id it is only answered with a member id."""
+    """Is it a join that makes the group rebalance? A join without any id is only answered with a member id."""
     request = effect.request if isinstance(effect, Send) else None
     return isinstance(request, JoinGroup) and bool(request.member_id or request.instance_id)
 
@@ -74,7 +74,7 @@ def _gave_back(before: Member, after: Member) -> bool:
     known, now_known = before.accepted, after.accepted
     if now_known is None or now_known is known or before.epoch <= 0:
         return False
-    # Without `known` there was a failure, after which each member repeats itself: an acknowledgement is news all the same.
+    # Without `known` there was a failure, after which a member repeats what it owns: only an acknowledgement is news then.
     return before.state is S.ACK if known is None else bool(known.owned - now_known.owned)
 
 
@@ -100,7 +100,7 @@ def concerns(member: Member, event: SiblingChanged) -> bool:
 
 
 def _joins(member: Member) -> bool:
-    """Classic: a join is due or under way, and its answer will be about all who have joined."""
+    """Is a classic join due or under way? Its answer will be about all members that have joined."""
     if member.protocol is not GroupProtocol.CLASSIC:
         return False
     flight, classic = member.dialogue, member.classic
@@ -138,7 +138,7 @@ def _pause_s(member: Member) -> float:
 
 
 def due(member: Member) -> float:
-    """When a heartbeat is due because of siblings; never, mostly."""
+    """When a heartbeat is due because of siblings; infinity if none is."""
     prompt = member.prompt
     return math.inf if prompt.due is None else max(prompt.due, prompt.not_before)
 
@@ -149,7 +149,7 @@ def sent(member: Member, now: float) -> Member:
     if prompt.due is None:
         return member
     share_s = member.interval_s / MOST_PER_INTERVAL
-    # As a bucket of MOST_AT_ONCE that fills again by one each `share_s`: it is empty until `not_before`.
+    # A token bucket of MOST_AT_ONCE, which gets one token each `share_s`: it is empty until `not_before`.
     not_before = max(prompt.not_before, now - (MOST_AT_ONCE - 1) * share_s) + share_s
     again = None if prompt.repeat_since is None else _again_at(member, prompt.repeat_since, now)
     since = None if again is None else prompt.repeat_since
@@ -157,13 +157,13 @@ def sent(member: Member, now: float) -> Member:
 
 
 def _again_at(member: Member, since: float, now: float) -> float | None:
-    """Each pause is as long as the time since the change, so few heartbeats reach far."""
+    """Each pause is as long as the time since the change, so that few heartbeats cover a long time."""
     at = now + max(now - since, _pause_s(member))
     return at if at - since <= LONGEST_WAIT * member.interval_s else None
 
 
 def answered(member: Member, epoch: int) -> Member:
-    """The coordinator told an epoch: if it is new enough, what siblings have told is known by it."""
+    """The coordinator told an epoch. If it is new enough, it covers what siblings have told, and no heartbeat is due for that."""
     needless_from = member.prompt.needless_from
     return member if needless_from is None or epoch < needless_from else settled(member)
 

@@ -106,7 +106,7 @@ def answered(member: Member, flight: InFlight, response: Response, now: float) -
 
 
 def failed(member: Member, now: float) -> Member:
-    """No answer. A topic that is known to be missing is told without the nearest name."""
+    """No answer came. A topic that is known to be missing is reported without the nearest name."""
     return _named(member, {}, now)
 
 
@@ -138,7 +138,7 @@ def nearest_to(topic: str, names: frozenset[str]) -> str | None:
 
 
 def missing_problem(member: Member) -> Problem | None:
-    """What to show of a subscription to topics that do not exist; None while there are none."""
+    """The problem of a subscription to topics that do not exist; None if all exist."""
     missing = member.topic_check.missing
     if not missing:
         return None
@@ -148,6 +148,6 @@ def missing_problem(member: Member) -> Problem | None:
 
 
 def missing_text(topic: str, nearest: str | None) -> str:
-    """A sentence about one of them."""
+    """A sentence about a topic that does not exist."""
     meant = f" The nearest existing topic is {nearest}." if nearest else ""
     return f"Topic {topic} does not exist, or the brokers hide it because DESCRIBE on it is not granted.{meant}"

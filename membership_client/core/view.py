@@ -26,7 +26,7 @@ def has_lost(member: Member) -> bool:
 
 
 def error_of(member: Member) -> MembershipError | None:
-    """What is wrong at the moment, if anything; topics that do not exist come after all else."""
+    """The current problem as an error, None if there is none; topics that do not exist come after all other problems."""
     problem = member.problem or missing_problem(member)
     return error_for(problem, member.identity) if problem else None
 

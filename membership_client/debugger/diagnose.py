@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from membership_client.debugger.findings.errors import callback_failed, commit_refused, ended_by_error, not_admitted
 from membership_client.debugger.findings.fenced import duplicate_instance_id, thrown_out
@@ -59,8 +60,13 @@ def diagnose(
 
 def findings_of(group: Group) -> list[Finding]:
     """By weight, then time."""
-    found = [finding for find in _FINDERS for finding in find(group)]
+    found = [_with_end_after_begin(finding) for find in _FINDERS for finding in find(group)]
     return sorted(folded(unexplained(found)), key=_order)
+
+
+def _with_end_after_begin(finding: Finding) -> Finding:
+    """A clock that is set back meanwhile shows an end before the begin."""
+    return finding if finding.began <= finding.ended else replace(finding, ended=finding.began)
 
 
 def _order(finding: Finding) -> tuple[int, float, tuple[str, ...], str]:

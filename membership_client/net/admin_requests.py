@@ -139,14 +139,14 @@ class LeadersLocated(OutsideResponse):
     brokers: Mapping[int, Node]
     leaders: Mapping[TopicPartition, Node]
     unled: frozenset[TopicPartition]
-    """Known, but without a leader at the moment."""
+    """Partitions that have no leader at the moment."""
     denied: frozenset[str] = frozenset()
     """Topics that this user may not describe."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsFound(OutsideResponse):
-    """-1 where no record is that late; partitions with an error are in `codes` instead."""
+    """The offset found for each partition, -1 where no record is that late; partitions with an error are in `codes` instead."""
 
     offsets: Mapping[TopicPartition, int]
     codes: Mapping[TopicPartition, int]
@@ -154,7 +154,7 @@ class OffsetsFound(OutsideResponse):
 
 @dataclass(frozen=True, slots=True)
 class MembersRemoved(OutsideResponse):
-    """An error code for each of them; 0 where it was removed."""
+    """An error code for each member; 0 where it was removed."""
 
     codes: Mapping[Leaver, int]
 
@@ -164,9 +164,9 @@ class ConfigEntry:
     name: str
     value: str | None
     is_own: bool
-    """Set for this group, and not inherited."""
+    """True if the value was set for this group, and is not inherited."""
     default: str | None
-    """What it would be otherwise, where the broker tells."""
+    """The value that it would have otherwise; None if the broker does not tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,9 @@ def authenticate(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
     """
     _choose_mechanism(channel, sasl.mechanism, deadline)
     if sasl.tokens is None:
-        return _prove(channel, sasl, deadline)
+        return _exchange_proofs(channel, sasl, deadline)
     try:
-        renew_at = _prove(channel, sasl, deadline)
+        renew_at = _exchange_proofs(channel, sasl, deadline)
     except Denied as denied:
         if sasl.tokens.forget():
             raise TokenError(f"it {denied}; it accepted the same token before, so the token has expired") from None
@@ -53,7 +53,7 @@ def authenticate(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
     return renew_at
 
 
-def _prove(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
+def _exchange_proofs(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
     conversation, secret = converse(sasl, channel.address.host, time_left(deadline))
     request = _REQUESTS[min(2, channel.offer[_AUTHENTICATE][1])]
     message = next(conversation)
@@ -61,17 +61,19 @@ def _prove(channel: Channel, sasl: Sasl, deadline: float) -> float | None:
         began = time.monotonic()
         answer = _ask(channel, request(auth_bytes=message), deadline)
         if answer.error_code:
-            said = _without(secret, answer.error_message or f"error {int(answer.error_code)}")
-            raise Denied(f"refuses {sasl.mechanism} authentication{_as_whom(sasl)}: {said}")
+            said = _without_secret(secret, answer.error_message or f"error {int(answer.error_code)}")
+            raise Denied(f"refuses {sasl.mechanism} authentication{_user_clause(sasl)}: {said}")
         try:
             message = conversation.send(answer.auth_bytes)
         except StopIteration:
             return _renew_at(began, answer)
         except ConversationError as error:
-            raise Denied(f"failed at {sasl.mechanism}{_as_whom(sasl)}: {_without(secret, str(error))}") from None
+            raise Denied(
+                f"failed at {sasl.mechanism}{_user_clause(sasl)}: {_without_secret(secret, str(error))}"
+            ) from None
 
 
-def _without(secret: Secret | None, text: str) -> str:
+def _without_secret(secret: Secret | None, text: str) -> str:
     return text if secret is None else secret.hide_in(text)
 
 
@@ -94,7 +96,7 @@ def _ask(channel: Channel, request: Any, deadline: float) -> Any:
     return read_answer(request.__api_key__, request.__version__, payload)
 
 
-def _as_whom(sasl: Sasl) -> str:
+def _user_clause(sasl: Sasl) -> str:
     return f" of {sasl.username}" if sasl.username else ""
 
 

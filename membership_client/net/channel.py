@@ -35,7 +35,7 @@ class Channel:
     frames: Frames
     offer: Offer = field(default_factory=dict)
     _next_correlation_id: int = 1
-    """Does not start with 0, which the bytes of other protocols have most often."""
+    """Starts with 1, because the bytes of other protocols, read as a correlation id, are most often 0."""
 
     def new_correlation_id(self) -> int:
         taken = self._next_correlation_id
@@ -160,28 +160,28 @@ class OpenFailed(Exception):  # noqa: N818 - it is an outcome
         self.kind = kind
         self.detail = detail
         self.ours = ours
-        """Is the cause on this side: no token, or a file that cannot be read?"""
+        """True if the cause is on this side: no token, or a file that cannot be read."""
 
 
-def of_one_name(failures: Sequence[OpenFailed]) -> OpenFailed:
+def failure_of_host(failures: Sequence[OpenFailed]) -> OpenFailed:
     """One error for all addresses of a host name: the texts of all, and the most serious kind.
 
     A name often has an address at which no service listens; the error of an address that answered counts more.
     """
-    return _together(failures, failures)
+    return _combined(failures, failures)
 
 
-def of_a_list(failures: Sequence[OpenFailed]) -> OpenFailed:
+def failure_of_servers(failures: Sequence[OpenFailed]) -> OpenFailed:
     """One error for all entries of bootstrap.servers: the texts of all, and the most serious kind.
 
     It is a refusal, which ends the member, only if all entries refused: an address that refuses may belong to another
     cluster by now, while this cluster's brokers are away for a moment.
     """
     passing = [failure for failure in failures if failure.kind not in _REFUSALS]
-    return _together(failures, passing or failures)
+    return _combined(failures, passing or failures)
 
 
-def _together(failures: Sequence[OpenFailed], decisive: Sequence[OpenFailed]) -> OpenFailed:
+def _combined(failures: Sequence[OpenFailed], decisive: Sequence[OpenFailed]) -> OpenFailed:
     kind = max((failure.kind for failure in decisive), key=_SERIOUSNESS.index)
     return OpenFailed(
         kind, "; ".join(failure.detail for failure in failures), ours=all(failure.ours for failure in failures)

@@ -26,7 +26,9 @@ Offer = Mapping[int, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Api:
+class _ApiCodec:
+    """How one request is encoded: its API, the versions that we know, and the functions between values and messages."""
+
     key: int
     name: str
     first: int
@@ -46,20 +48,22 @@ class _Api:
         return self.last if self.most is None else self.most(request)
 
 
-_APIS: Mapping[type, _Api] = {
-    events.FindCoordinator: _Api(10, "FindCoordinator", 0, 6, messages.find_coordinator, messages.coordinator_found),
+_APIS: Mapping[type, _ApiCodec] = {
+    events.FindCoordinator: _ApiCodec(
+        10, "FindCoordinator", 0, 6, messages.find_coordinator, messages.coordinator_found
+    ),
     # Version 0 was an early-access draft in which the broker chose the member id.
-    events.Heartbeat: _Api(68, "ConsumerGroupHeartbeat", 1, 1, messages.heartbeat, messages.heartbeat_accepted),
-    events.LeaveGroup: _Api(
+    events.Heartbeat: _ApiCodec(68, "ConsumerGroupHeartbeat", 1, 1, messages.heartbeat, messages.heartbeat_accepted),
+    events.LeaveGroup: _ApiCodec(
         13, "LeaveGroup", 0, 5, classic.leave_group, classic.group_left, classic.least_leave_version, "2.3"
     ),
-    events.JoinGroup: _Api(
+    events.JoinGroup: _ApiCodec(
         11, "JoinGroup", 0, 9, classic.join_group, classic.group_joined, classic.least_join_version, "2.3"
     ),
-    events.SyncGroup: _Api(
+    events.SyncGroup: _ApiCodec(
         14, "SyncGroup", 0, 5, classic.sync_group, classic.group_synced, classic.least_member_version, "2.3"
     ),
-    events.ClassicHeartbeat: _Api(
+    events.ClassicHeartbeat: _ApiCodec(
         12,
         "Heartbeat",
         0,
@@ -70,16 +74,20 @@ _APIS: Mapping[type, _Api] = {
         "2.3",
     ),
     # From version 4 on asking does not create a topic, and from version 1 on racks are told.
-    events.DescribeTopics: _Api(3, "Metadata", 4, 13, classic.describe_topics, classic.topics_described, None, "0.11"),
+    events.DescribeTopics: _ApiCodec(
+        3, "Metadata", 4, 13, classic.describe_topics, classic.topics_described, None, "0.11"
+    ),
     # Brokers look topics up by id from version 12 on.
-    events.ResolveTopics: _Api(3, "Metadata", 12, 13, messages.resolve_topics, messages.topics_resolved),
-    events.DescribeGroup: _Api(69, "ConsumerGroupDescribe", 0, 1, messages.describe_group, messages.group_described),
-    events.DescribeClassicGroup: _Api(
+    events.ResolveTopics: _ApiCodec(3, "Metadata", 12, 13, messages.resolve_topics, messages.topics_resolved),
+    events.DescribeGroup: _ApiCodec(
+        69, "ConsumerGroupDescribe", 0, 1, messages.describe_group, messages.group_described
+    ),
+    events.DescribeClassicGroup: _ApiCodec(
         15, "DescribeGroups", 0, 5, messages.describe_classic_group, messages.classic_group_described
     ),
     # From version 9 on the epoch may be a KIP-848 member's, and all brokers with KIP-848 have version 9; version 10 knows topics by id
     # only. Below version 7 of OffsetCommit there are no instance ids.
-    events.CommitOffsets: _Api(
+    events.CommitOffsets: _ApiCodec(
         8,
         "OffsetCommit",
         7,
@@ -92,7 +100,7 @@ _APIS: Mapping[type, _Api] = {
     ),
     # Below version 7 a client cannot wait for open transactions: the broker answers with what was committed before. Java's
     # consumer uses these versions, too. librdkafka's mock cluster has version 6.
-    events.FetchOffsets: _Api(
+    events.FetchOffsets: _ApiCodec(
         9,
         "OffsetFetch",
         5,
@@ -103,39 +111,39 @@ _APIS: Mapping[type, _Api] = {
         "2.1",
         messages.most_fetch_version,
     ),
-    events.DescribeSessionTimeout: _Api(
+    events.DescribeSessionTimeout: _ApiCodec(
         32, "DescribeConfigs", 1, 4, messages.describe_session_timeout, messages.session_timeout_described
     ),
-    admin_requests.ListGroups: _Api(
+    admin_requests.ListGroups: _ApiCodec(
         16, "ListGroups", 0, 5, admin_messages.list_groups, admin_messages.groups_listed, None, "0.9"
     ),
-    admin_requests.LocateLeaders: _Api(
+    admin_requests.LocateLeaders: _ApiCodec(
         3, "Metadata", 4, 13, admin_messages.locate_leaders, admin_messages.leaders_located, None, "0.11"
     ),
-    admin_requests.FindOffsets: _Api(
+    admin_requests.FindOffsets: _ApiCodec(
         2, "ListOffsets", 1, 9, admin_messages.find_offsets, admin_messages.offsets_found, None, "0.10.1"
     ),
-    admin_requests.FetchAllOffsets: _Api(
+    admin_requests.FetchAllOffsets: _ApiCodec(
         9, "OffsetFetch", 2, 9, admin_messages.fetch_all_offsets, admin_messages.all_offsets_fetched, None, "0.10.2"
     ),
-    admin_requests.ForgetOffsets: _Api(
+    admin_requests.ForgetOffsets: _ApiCodec(
         47, "OffsetDelete", 0, 0, admin_messages.forget_offsets, admin_messages.offsets_forgotten, None, "2.4"
     ),
     # Before version 3 a member could only speak for itself.
-    admin_requests.RemoveMembers: _Api(
+    admin_requests.RemoveMembers: _ApiCodec(
         13, "LeaveGroup", 3, 5, admin_messages.remove_members, admin_messages.members_removed, None, "2.4"
     ),
-    admin_requests.DescribeConfigs: _Api(
+    admin_requests.DescribeConfigs: _ApiCodec(
         32, "DescribeConfigs", 1, 4, admin_messages.describe_configs, admin_messages.configs_described, None, "1.1"
     ),
     # From version 3 on brokers report features; version 8 of Metadata and 3 of DescribeGroups have what a user may do.
-    admin_requests.DescribeBroker: _Api(
+    admin_requests.DescribeBroker: _ApiCodec(
         18, "ApiVersions", 3, 4, admin_messages.describe_broker, admin_messages.broker_described, None, "2.4"
     ),
-    admin_requests.DescribeTopicRights: _Api(
+    admin_requests.DescribeTopicRights: _ApiCodec(
         3, "Metadata", 8, 13, admin_messages.describe_topic_rights, admin_messages.topic_rights_described, None, "2.3"
     ),
-    admin_requests.DescribeGroupRights: _Api(
+    admin_requests.DescribeGroupRights: _ApiCodec(
         15,
         "DescribeGroups",
         3,
@@ -145,7 +153,7 @@ _APIS: Mapping[type, _Api] = {
         None,
         "2.3",
     ),
-    admin_requests.AlterGroupConfigs: _Api(
+    admin_requests.AlterGroupConfigs: _ApiCodec(
         44,
         "IncrementalAlterConfigs",
         0,
@@ -156,7 +164,7 @@ _APIS: Mapping[type, _Api] = {
         "2.3",
     ),
     # Only brokers with a receiver of client metrics offer these two.
-    telemetry_requests.GetTelemetrySubscriptions: _Api(
+    telemetry_requests.GetTelemetrySubscriptions: _ApiCodec(
         71,
         "GetTelemetrySubscriptions",
         0,
@@ -166,7 +174,7 @@ _APIS: Mapping[type, _Api] = {
         None,
         "3.7",
     ),
-    telemetry_requests.PushTelemetry: _Api(
+    telemetry_requests.PushTelemetry: _ApiCodec(
         72, "PushTelemetry", 0, 0, telemetry_messages.push_telemetry, telemetry_messages.telemetry_taken, None, "3.7"
     ),
 }
@@ -179,7 +187,7 @@ _MOST_BYTES: Mapping[type, int] = {
     events.DescribeSessionTimeout: _MIB // 4,
     telemetry_requests.GetTelemetrySubscriptions: _MIB // 4,
     telemetry_requests.PushTelemetry: _MIB // 4,
-    # Half a million partitions.
+    # An assignment of half a million partitions.
     events.Heartbeat: 2 * _MIB,
     events.SyncGroup: 4 * _MIB,
     events.CommitOffsets: 4 * _MIB,
@@ -189,7 +197,7 @@ _MOST_BYTES: Mapping[type, int] = {
 }
 """How long an answer may be: the membership thread decodes it, and a hostile megabyte takes up to a second."""
 _MOST_BYTES_OF_OTHERS = 8 * _MIB
-"""Two hundred thousand partitions in three replicas, described."""
+"""The limit of all other answers: enough to describe two hundred thousand partitions in three replicas."""
 
 API_KEYS = frozenset(api.key for api in _APIS.values())
 """The APIs that we may ever use."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from membership_client.core.events import FailureKind
-from membership_client.net.channel import OpenFailed, of_a_list
+from membership_client.net.channel import OpenFailed, failure_of_servers
 from membership_client.net.connection import Connection
 from membership_client.net.opening import await_token, open_connection, renew_session
 
@@ -107,7 +107,7 @@ def open_first(openers: Sequence[Opener], patience_s: float = PATIENCE_S) -> Con
                 failures.append(outcome)
     finally:
         race.end()
-    raise of_a_list(failures)
+    raise failure_of_servers(failures)
 
 
 class _Race:
@@ -141,7 +141,7 @@ class _Race:
             outcome = opener()
         except OpenFailed as failed:
             outcome = failed
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other addresses may answer
+        except Exception as error:  # noqa: BLE001 - the other addresses may still answer
             outcome = OpenFailed(FailureKind.UNREACHABLE, repr(error))
         with self._lock:
             if not self._over:

@@ -124,7 +124,7 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> frozenset[TopicPartition]:
-    """The assignment that the leader wrote, whatever its version and user data. No bytes, if it left this member out, mean none.
+    """The assignment that the leader wrote, whatever its version and user data; none if the leader sent no bytes.
 
     It may have topics to which this member is not subscribed.
 
@@ -227,14 +227,14 @@ def decode_held(data: bytes | None) -> Held:
 
 
 def decode_generation(data: bytes | None) -> int:
-    """What a member says under `cooperative-sticky` whose subscription has no field for it, be it Java's or librdkafka's."""
+    """The generation of a member under `cooperative-sticky` whose subscription has no field for it, from Java or librdkafka."""
     if data is not None and len(data) == _GENERATION.size:
         return int(_GENERATION.unpack(data)[0])
     return decode_held(data)[1]
 
 
 def partitions_of(topics: Iterable[Any]) -> frozenset[TopicPartition]:
-    """Of what a peer sent by topic. A negative number is no partition."""
+    """The partitions that a peer sent, without negative numbers, which are no partitions."""
     return frozenset(
         TopicPartition(topic.topic, number) for topic in topics for number in topic.partitions if number >= 0
     )

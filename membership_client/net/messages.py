@@ -83,7 +83,7 @@ def heartbeat(request: events.Heartbeat, wire: Any) -> Any:
 
 
 def _subscription(request: events.Heartbeat) -> tuple[tuple[str, ...] | None, str | None]:
-    """Both halves or neither: librdkafka's mock broker aborts on names beside a null regex."""
+    """Names and pattern, or neither of them: librdkafka's mock broker aborts on names beside a null regex."""
     if request.topics is None and request.regex is None:
         return None, None
     return request.topics or (), request.regex or ""
@@ -323,7 +323,7 @@ def offsets_committed(request: events.CommitOffsets, answer: Any) -> events.Resp
 def partitions_of(
     topics: Iterable[Any], topic_ids: Mapping[str, UUID] = MappingProxyType({})
 ) -> Iterator[tuple[TopicPartition, Any]]:
-    """By name, also where the answer has ids; what was not asked for is left out."""
+    """The partitions by name, also where the answer has ids. Partitions that were not asked for are left out."""
     names = {topic_id: name for name, topic_id in topic_ids.items()}
     for topic in topics:
         name = topic.name if hasattr(topic, "name") else names.get(topic.topic_id)
@@ -377,7 +377,7 @@ def offsets_of(group_id: str, answer: Any, topic_ids: Mapping[str, UUID]) -> eve
 
 
 def _offset(part: Any) -> Offset | None:
-    """-1 stands for "nothing was committed"."""
+    """The committed offset; None for -1, by which brokers say that nothing was committed."""
     if part.committed_offset < 0:
         return None
     leader_epoch = getattr(part, "committed_leader_epoch", -1)  # Since version 5.

@@ -27,7 +27,7 @@ from membership_client.net.channel import (
     HungUp,
     NotKafka,
     OpenFailed,
-    of_one_name,
+    failure_of_host,
     time_left,
 )
 from membership_client.net.codec import API_KEYS, Offer, frame, read_answer
@@ -45,7 +45,7 @@ _Target = tuple[Any, ...]
 """As `getaddrinfo` returns it: the family first, the address last."""
 
 _KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
-"""A join may wait for minutes. With these a dead connection is noticed after 35 s, and not after two hours."""
+"""Options by which the system notices a dead connection after 35 s instead of two hours: a join may wait for minutes."""
 
 
 def open_connection(
@@ -65,20 +65,20 @@ def open_connection(
     Raises:
         OpenFailed: for every reason that lies outside this process.
     """
-    with _explained(str(address), timeout_s, security):
+    with _errors_as_open_failed(str(address), timeout_s, security):
         targets = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     new_channel = functools.partial(_new_channel, address, client_id, max_frame_bytes, through=through)
     failures: list[OpenFailed] = []
     for target, deadline in _in_turn(targets, time.monotonic() + timeout_s):
         who = str(address) if len(targets) == 1 else f"{address} ({target[-1][0]})"
         try:
-            with _explained(who, deadline - time.monotonic(), security):
+            with _errors_as_open_failed(who, deadline - time.monotonic(), security):
                 return _set_up(functools.partial(new_channel, target, deadline), deadline, security)
         except OpenFailed as failed:
             failures.append(failed)
             if failed.ours:
                 break
-    raise of_one_name(failures)
+    raise failure_of_host(failures)
 
 
 def await_token(address: Node, *, timeout_s: float, security: Security) -> None:
@@ -88,7 +88,7 @@ def await_token(address: Node, *, timeout_s: float, security: Security) -> None:
         OpenFailed: there is no token.
     """
     if security.sasl is not None and security.sasl.tokens is not None:
-        with _explained(str(address), timeout_s, security):
+        with _errors_as_open_failed(str(address), timeout_s, security):
             security.sasl.tokens.token(timeout_s)
 
 
@@ -99,13 +99,13 @@ def renew_session(connection: Connection, *, timeout_s: float, security: Securit
         OpenFailed: as above.
     """
     channel = connection.channel
-    with _explained(str(channel.address), timeout_s, security):
+    with _errors_as_open_failed(str(channel.address), timeout_s, security):
         return Connection(channel, renew_at=_authenticate(channel, security, time.monotonic() + timeout_s))
 
 
 @contextlib.contextmanager
-def _explained(address: str, timeout_s: float, security: Security) -> Iterator[None]:
-    """Every way in which setting a connection up can fail, as OpenFailed."""
+def _errors_as_open_failed(address: str, timeout_s: float, security: Security) -> Iterator[None]:
+    """Raise OpenFailed in place of every other error of the set-up of a connection."""
     try:
         yield
     except (NotKafka, Undecodable) as error:
@@ -121,10 +121,10 @@ def _explained(address: str, timeout_s: float, security: Security) -> Iterator[N
         raise OpenFailed(FailureKind.UNREACHABLE, detail) from error
     # A host name that cannot be one is a ValueError, a port that cannot be one an OverflowError.
     except (OSError, ValueError, OverflowError) as error:
-        raise OpenFailed(*_of_system(address, error, security)) from error
+        raise OpenFailed(*_system_failure(address, error, security)) from error
 
 
-def _of_system(address: str, error: Exception, security: Security) -> tuple[FailureKind, str]:
+def _system_failure(address: str, error: Exception, security: Security) -> tuple[FailureKind, str]:
     if security.tls is not None and isinstance(error, OSError):
         from membership_client.net import tls  # noqa: PLC0415 - loads ssl
 

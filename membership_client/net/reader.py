@@ -207,7 +207,7 @@ def _read_milliseconds(data: bytes, at: int) -> tuple[dt.timedelta, int]:
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     value = data[at]
     if value < 0x80:
-        return value, at + 1  # Nearly all of them.
+        return value, at + 1  # The usual case.
     value = 0
     for shift in range(0, _VARINT_BITS, 7):
         octet = data[at]
@@ -247,7 +247,7 @@ def _array_reader(item: Any, kind: str | None, *, nullable: bool, flexible: bool
         length, at = read_length(data, at)
         if length == -1 and nullable:
             return None, at
-        # Every element takes a byte at least, so a greater count is a lie.
+        # Every element takes at least one byte, so a greater count cannot be right.
         if not 0 <= length <= most or length > len(data) - at:
             raise Undecodable(f"it announces {length} elements in {len(data) - at} bytes")
         return read_items(data, at, length)

@@ -23,7 +23,7 @@ class PushTelemetry(OutsideRequest):
     client_instance_id: UUID
     subscription_id: int
     terminating: bool
-    """The last one of this client; brokers take it before the interval has passed."""
+    """True for the last push of this client, which brokers accept before the interval has passed."""
     compression: int
     metrics: bytes
     """OpenTelemetry's MetricsData, compressed."""
@@ -37,11 +37,11 @@ class TelemetrySubscription(OutsideResponse):
     interval_s: float
     most_bytes: int
     delta: bool
-    """Are sums wanted since the last push, and not since the beginning?"""
+    """True if sums since the last push are wanted, False if those since the start."""
     prefixes: tuple[str, ...]
-    """Metrics whose names begin with one of them are wanted; without any, none are."""
+    """Metrics whose names begin with one of these are wanted; if there are none, no metrics are."""
 
 
 @dataclass(frozen=True, slots=True)
 class TelemetryTaken(OutsideResponse):
-    """The broker has the metrics."""
+    """The broker accepted the metrics."""

@@ -36,7 +36,7 @@ class _Socket(ssl.SSLSocket):
 
 
 def handshake(connected: socket.socket, host: str, tls: Tls, deadline: float) -> ssl.SSLSocket:
-    """The socket under TLS, with the host's name told and checked. Blocks until the deadline; closes nothing.
+    """Shake hands, and return the socket under TLS. The host's name is sent and checked. Blocks until the deadline; closes nothing.
 
     Raises:
         OSError: see `explain`.

@@ -53,7 +53,7 @@ class _Peer:
 
 
 @dataclasses.dataclass(slots=True, repr=False, eq=False)
-class _Link:
+class _ConnectionSlot:
     """A connection, or the attempt to open one or to renew its session; and the requests that wait for that."""
 
     peer: _Peer
@@ -68,7 +68,7 @@ class Attempt:
     """An attempt to open a connection, or to renew its session: what a connecting thread is given."""
 
     nodes: tuple[Node, ...]
-    """Any of them will do; they are tried in this order."""
+    """The addresses to connect to: any will do, and they are tried in this order."""
     client_id: str
     timeout_s: float
     token_timeout_s: float
@@ -104,13 +104,13 @@ class BrokerTransport:
         self._bootstrap_failures = 0
         self._client_id = client_id
         self._connect_timeout_s = connect_timeout_s
-        self._advertised_timeout_s = _ending_first(connect_timeout_s, answer_timeout_s)
+        self._advertised_timeout_s = _shortened_timeout_s(connect_timeout_s, answer_timeout_s)
         self._max_frame_bytes = max_frame_bytes
         self.security = security
-        self._links: dict[_Peer, _Link] = {}
+        self._links: dict[_Peer, _ConnectionSlot] = {}
         self._completed: list[Completion] = []
         self._wakeup = Wakeup()
-        self._mailbox: Mailbox[tuple[_Link, Connection | OpenFailed]] = Mailbox(self._wakeup)
+        self._mailbox: Mailbox[tuple[_ConnectionSlot, Connection | OpenFailed]] = Mailbox(self._wakeup)
         self._closed = False
 
     def send(self, send: Send) -> None:
@@ -119,7 +119,7 @@ class BrokerTransport:
         peer = self._peer(send)
         link = self._links.get(peer)
         if link is None:
-            link = self._links[peer] = _Link(peer, waiting=[(send.request_id, send.request)])
+            link = self._links[peer] = _ConnectionSlot(peer, waiting=[(send.request_id, send.request)])
             self._connect(link)
         elif link.connection is None:
             link.waiting.append((send.request_id, send.request))
@@ -186,20 +186,20 @@ class BrokerTransport:
         return _Peer(self._bootstrap_in_turn()[0], _Purpose.BOOTSTRAP)
 
     def _bootstrap_in_turn(self) -> tuple[Node, ...]:
-        """All of them, beginning with the one whose turn it is."""
+        """All bootstrap servers, beginning with the one that is next in turn."""
         first = self._bootstrap_failures % len(self._bootstrap)
         return self._bootstrap[first:] + self._bootstrap[:first]
 
     # --- connecting --------------------------------------------------------------------------------------------------
 
-    def _connect(self, link: _Link) -> None:
+    def _connect(self, link: _ConnectionSlot) -> None:
         link.security = self.security
         if link.peer.is_bootstrap:
             self._open(link, self._bootstrap_in_turn(), self._connect_timeout_s)
         else:
             self._open(link, (link.peer.node,), self._advertised_timeout_s)
 
-    def _renew_if_idle(self, link: _Link, connection: Connection) -> None:
+    def _renew_if_idle(self, link: _ConnectionSlot, connection: Connection) -> None:
         """Renew a SASL session that ends, once all requests on it are answered. New requests wait for that."""
         if not connection.idle:
             return
@@ -210,7 +210,9 @@ class BrokerTransport:
             return
         self._open(link, (link.peer.node,), self._connect_timeout_s, connection)
 
-    def _open(self, link: _Link, nodes: tuple[Node, ...], timeout_s: float, held: Connection | None = None) -> None:
+    def _open(
+        self, link: _ConnectionSlot, nodes: tuple[Node, ...], timeout_s: float, held: Connection | None = None
+    ) -> None:
         attempt = Attempt(
             nodes=nodes,
             client_id=self._client_id,
@@ -224,19 +226,19 @@ class BrokerTransport:
         try:
             threading.Thread(target=_deliver, args=args, name=name, daemon=True).start()
         except RuntimeError as error:
-            # The system has no thread to spare, or the interpreter is shutting down.
+            # The system can start no thread, or the interpreter is shutting down.
             if held is not None:
                 held.close()
             self._connected(link, _unreachable(link, error))
 
-    def _connected(self, link: _Link, outcome: Connection | OpenFailed) -> None:
+    def _connected(self, link: _ConnectionSlot, outcome: Connection | OpenFailed) -> None:
         if self._was_denied_as_before(link, outcome):
             self._connect(link)
             return
         waiting, link.waiting = link.waiting, []
         if isinstance(outcome, OpenFailed):
             del self._links[link.peer]
-            detail = outcome.detail + _advertised(link.peer, outcome)
+            detail = outcome.detail + _advertised_hint(link.peer, outcome)
             self._note(link, [Failed(request_id, outcome.kind, detail) for request_id, _ in waiting])
         elif not waiting:
             del self._links[link.peer]
@@ -245,8 +247,8 @@ class BrokerTransport:
             link.connection = outcome
             self._complete(link, [done for request in waiting for done in outcome.send(*request)])
 
-    def _was_denied_as_before(self, link: _Link, outcome: Connection | OpenFailed) -> bool:
-        """Was it refused with credentials that were replaced meanwhile? Then the new ones are tried."""
+    def _was_denied_as_before(self, link: _ConnectionSlot, outcome: Connection | OpenFailed) -> bool:
+        """Was the connection refused for credentials that were replaced meanwhile? Then the new ones are tried."""
         denied = isinstance(outcome, OpenFailed) and outcome.kind is FailureKind.AUTHENTICATION
         return denied and bool(link.waiting) and link.security is not self.security
 
@@ -270,7 +272,7 @@ class BrokerTransport:
         for link, outcome in self._mailbox.take():
             self._connected(link, outcome)
 
-    def _serve(self, link: _Link, mask: int) -> None:
+    def _serve(self, link: _ConnectionSlot, mask: int) -> None:
         connection = link.connection
         assert connection is not None
         completed: list[Completion] = []
@@ -280,7 +282,7 @@ class BrokerTransport:
             completed += connection.on_readable()
         self._complete(link, completed)
 
-    def _complete(self, link: _Link, completed: list[Completion]) -> None:
+    def _complete(self, link: _ConnectionSlot, completed: list[Completion]) -> None:
         self._note(link, completed)
         connection = link.connection
         assert connection is not None
@@ -292,7 +294,7 @@ class BrokerTransport:
         elif connection.closed or done:
             self._drop(link)
 
-    def _go_on(self, link: _Link, connection: Connection) -> None:
+    def _go_on(self, link: _ConnectionSlot, connection: Connection) -> None:
         """Send the requests that wait for a renewed session; none was sent, so another connection will do."""
         if connection.closed:
             link.connection = None
@@ -300,17 +302,17 @@ class BrokerTransport:
         else:
             self._renew_if_idle(link, connection)
 
-    def _note(self, link: _Link, completed: list[Completion]) -> None:
+    def _note(self, link: _ConnectionSlot, completed: list[Completion]) -> None:
         self._completed += completed
         if link.peer.is_bootstrap and any(isinstance(completion, Failed) for completion in completed):
             self._bootstrap_failures += 1
 
-    def _drop(self, link: _Link) -> None:
+    def _drop(self, link: _ConnectionSlot) -> None:
         del self._links[link.peer]
         if link.connection is not None:
             link.connection.close()
 
-    def _close_connections(self, arrived: Iterable[tuple[_Link, Connection | OpenFailed]]) -> None:
+    def _close_connections(self, arrived: Iterable[tuple[_ConnectionSlot, Connection | OpenFailed]]) -> None:
         opened = [outcome for _, outcome in arrived if not isinstance(outcome, OpenFailed)]
         for connection in (*opened, *(link.connection for link in self._links.values())):
             if connection is not None:
@@ -319,17 +321,17 @@ class BrokerTransport:
         self._completed.clear()
 
 
-def _ending_first(connect_timeout_s: float, answer_timeout_s: float) -> float:
+def _shortened_timeout_s(connect_timeout_s: float, answer_timeout_s: float) -> float:
     """With equal timeouts the request would expire first and hide the connect error: its time begins earlier.
 
-    One that is much longer is left alone. The next request joins that attempt, which may be a slow handshake.
+    A connect timeout that is much longer is left alone. The next request joins that attempt, which may be a slow handshake.
     """
     if connect_timeout_s >= 2 * answer_timeout_s:
         return connect_timeout_s
     return min(connect_timeout_s, answer_timeout_s * _FOR_CONNECTING)
 
 
-def _advertised(peer: _Peer, failed: OpenFailed) -> str:
+def _advertised_hint(peer: _Peer, failed: OpenFailed) -> str:
     """A hint where the address comes from: it is in no configuration of this client."""
     if peer.is_bootstrap or failed.ours or failed.kind is not FailureKind.UNREACHABLE:
         return ""
@@ -337,7 +339,7 @@ def _advertised(peer: _Peer, failed: OpenFailed) -> str:
 
 
 def _purpose(request: Request) -> _Purpose:
-    """Of a request to the coordinator."""
+    """The purpose of a request to the coordinator."""
     if isinstance(request, JoinGroup | SyncGroup):
         return _Purpose.REBALANCE
     # The last push comes after all other requests, and takes the connection that is open: the transport is closed next.
@@ -366,7 +368,9 @@ _loading = threading.Lock()
 os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 
-def _deliver(attempt: Attempt, link: _Link, mailbox: Mailbox[tuple[_Link, Connection | OpenFailed]]) -> None:
+def _deliver(
+    attempt: Attempt, link: _ConnectionSlot, mailbox: Mailbox[tuple[_ConnectionSlot, Connection | OpenFailed]]
+) -> None:
     """Run a connecting thread. It holds the mailbox and not the transport, which may be closed meanwhile."""
     outcome: Connection | OpenFailed
     try:
@@ -376,7 +380,7 @@ def _deliver(attempt: Attempt, link: _Link, mailbox: Mailbox[tuple[_Link, Connec
         outcome = connect(attempt)
     except OpenFailed as failed:
         outcome = failed
-    except Exception as error:  # noqa: BLE001 - whatever it is, the requests that wait for this must end
+    except Exception as error:  # noqa: BLE001 - the requests that wait for the connection must end
         outcome = _unreachable(link, error)
     if attempt.held is not None and isinstance(outcome, OpenFailed):
         attempt.held.close()
@@ -384,5 +388,5 @@ def _deliver(attempt: Attempt, link: _Link, mailbox: Mailbox[tuple[_Link, Connec
         outcome.close()
 
 
-def _unreachable(link: _Link, error: Exception) -> OpenFailed:
+def _unreachable(link: _ConnectionSlot, error: Exception) -> OpenFailed:
     return OpenFailed(FailureKind.UNREACHABLE, f"cannot connect to {link.peer.node}: {error!r}")

@@ -22,19 +22,19 @@ class Wakeup:
         return self._reader.fileno()
 
     def wake(self) -> None:
-        """Any thread, any signal handler; never blocks, never raises, and many calls count as one."""
+        """Wake the thread that waits. Any thread, any signal handler; never blocks, never raises; many calls count as one."""
         # A full buffer means that a wake-up is pending already, a broken pipe that the reader is closed.
         with contextlib.suppress(OSError):
             self._writer.send(b"\0")
 
     def clear(self) -> None:
-        """Owning thread: forget the calls so far."""
+        """Forget the calls so far. For the owning thread."""
         with contextlib.suppress(BlockingIOError):
             while len(self._reader.recv(4096)) == 4096:
                 pass
 
     def close(self) -> None:
-        """Owning thread: there will be no more waits.
+        """End the waits. For the owning thread.
 
         The writing end stays open as long as this object exists: `wake()` may be running on another thread, and its byte
         must not go to another socket that got the same file descriptor.
@@ -42,7 +42,7 @@ class Wakeup:
         self._reader.close()
 
     def abandon(self) -> None:
-        """In a forked child, which has no other threads."""
+        """Like `close()`, for a forked child, which has no other threads."""
         self._reader.close()
         self._writer.close()
 
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 class Mailbox(Generic[T]):
-    """Has one reader, which is woken for every item, and which may close it."""
+    """Hands items from any thread to one reader, which is woken for each, and which may close the mailbox."""
 
     __slots__ = ("_closed", "_items", "_lock", "_wakeup")
 
@@ -67,7 +67,7 @@ class Mailbox(Generic[T]):
         self._closed = False
 
     def put(self, item: T) -> bool:
-        """Any thread. False if the mailbox is closed: the caller keeps the item."""
+        """Hand an item to the reader. Any thread. False if the mailbox is closed: the caller keeps the item."""
         with self._lock:
             if self._closed:
                 return False
@@ -76,18 +76,18 @@ class Mailbox(Generic[T]):
         return True
 
     def take(self) -> list[T]:
-        """The reader: the items since the last call."""
+        """The items since the last call. For the reader."""
         with self._lock:
             items, self._items = self._items, []
         return items
 
     def close(self) -> list[T]:
-        """The reader: refuse all further items, and return those that are there."""
+        """Refuse all further items, and return those that are there. For the reader."""
         with self._lock:
             self._closed = True
         return self.take()
 
     def abandon(self) -> list[T]:
-        """As `close()`, in a forked child, where the lock may be held by a thread that the child does not have."""
+        """Like `close()`, for a forked child, in which a thread that the child does not have may hold the lock."""
         self._closed = True
         return self._items

@@ -95,7 +95,7 @@ def _text_writer(
 
 
 def _write_uuid(value: uuid.UUID | None) -> bytes:
-    """No id is the nil one, as in kio."""
+    """None is written as the nil id, as in kio."""
     return _NIL if value is None else value.bytes
 
 
@@ -104,7 +104,7 @@ def _write_milliseconds(value: dt.timedelta) -> bytes:
 
 
 def _write_compact_length(length: int) -> bytes:
-    """One more than it is, so that null is zero; seven bits to a byte."""
+    """The length plus one, because zero means null, with seven bits in each byte."""
     if length < _SHORT:
         return _SHORT_LENGTHS[length + 1]
     rest, octets = length + 1, bytearray()

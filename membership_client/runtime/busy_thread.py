@@ -1,4 +1,4 @@
-"""What a late thread is doing: for the log, the trace and the listener."""
+"""The stack of the thread that uses up a time limit: for the log, the trace and the listener."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from membership_client.values import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetWarning:
-    """A budget is half gone. One of these per episode and budget.
+    """Half of a time limit is used up. It is given once per callback, close or pause between polls.
 
-    The poll interval, which is minutes long and costs the membership, warns once more at four fifths: the two stacks tell
-    what is stuck from what is only slow.
+    For the poll interval, which is minutes long and costs the membership, there is another warning at four fifths: two
+    equal stacks mean that the thread is stuck, two different ones that it is only slow.
     """
 
     budget: Budget
@@ -26,7 +26,7 @@ class BudgetWarning:
     thread: str | None
     """The name of the thread that is busy; None if it is not known."""
     stack: tuple[str, ...]
-    """Where it is, innermost first: `function (file.py:12)`."""
+    """The functions that it is in, innermost first: `function (file.py:12)`."""
 
     def __str__(self) -> str:
         spent = f"{self.spent_s:.1f} s of the {round(self.limit_s, 1 if self.limit_s >= 1 else 3):g} s for {self.budget.value} are gone"
@@ -35,10 +35,12 @@ class BudgetWarning:
 
 @dataclass(frozen=True, slots=True)
 class BusyThread:
+    """A thread and what it is doing."""
+
     name: str | None
     """None if it is not known."""
     stack: tuple[str, ...]
-    """As in `BudgetWarning`."""
+    """The functions that it is in, as in `BudgetWarning`."""
 
 
 def busy_thread(thread: int | None) -> BusyThread:

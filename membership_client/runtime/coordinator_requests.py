@@ -27,7 +27,7 @@ class CoordinatorRequest:
     """
 
     make: Callable[[Member], Request]
-    # Looked up when it is made, because the test kit runs members in virtual time.
+    # The class is looked up for each request, because the test kit replaces it for members in virtual time.
     reply: queue.SimpleQueue[Outcome] = field(default_factory=lambda: queue.SimpleQueue())  # noqa: PLW0108
 
 
@@ -39,7 +39,7 @@ class CoordinatorRequests:
         self._last_id = 0
 
     def start(self, wanted: CoordinatorRequest, member: Member) -> Send | None:
-        """What to send for it; None if it has ended already."""
+        """What to send for the request; None if it has ended already, with an error in its `reply`."""
         try:
             request = wanted.make(member)
         except MembershipError as error:

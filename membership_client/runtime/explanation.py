@@ -21,8 +21,8 @@ _POLLS_LATE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """What the text needs besides the member."""
+class Circumstances:
+    """What the text tells besides the state of the member."""
 
     now: float
     state_since: float | None
@@ -31,35 +31,35 @@ class Moment:
     polled_at: float | None
     """When the application last polled; None if it does not poll."""
     waits_for_poll: bool = False
-    """The callback that is wanted has not begun, because a Consumer runs it in poll()."""
+    """True if the callback that is wanted has not begun, because a Consumer runs it in poll()."""
     callback_began_at: float | None = None
     """When a Consumer began the callback that runs; None if it did not wait for a poll, or still does."""
     is_subscribed: bool = False
-    """The application called subscribe(), also if the membership thread has not taken that in."""
+    """True if the application called subscribe(), also if the membership thread has not processed that yet."""
     busy: str = ""
-    """Where the thread is that runs callbacks or works on records."""
+    """The stack of the thread that runs callbacks or works on records, as a clause; empty if it is not known."""
 
 
-def explanation(member: Member, moment: Moment) -> str:
+def explanation(member: Member, circumstances: Circumstances) -> str:
     """Lines of text: the state and since when, what is waited for, the last rebalance, and what to do."""
-    waits_for, advice = _waits_for(member, moment)
-    lines = [_state_line(member, moment), f"It waits for {waits_for or 'nothing'}."]
-    lines += _poll_lines(member, moment)
+    waits_for, advice = _waits_for(member, circumstances)
+    lines = [_state_line(member, circumstances), f"It waits for {waits_for or 'nothing'}."]
+    lines += _poll_lines(member, circumstances)
     problem = member.problem or missing_problem(member)
     if problem is not None:
         error = error_for(problem, member.identity)
         lines.append(f"Problem: {problem.detail}")
         advice = error.advice or advice
-    lines.append(_last_line(moment))
+    lines.append(_last_line(circumstances))
     lines.append(f"Do: {advice or 'nothing, all is well.'}")
     return "\n".join(lines)
 
 
-def _state_line(member: Member, moment: Moment) -> str:
+def _state_line(member: Member, circumstances: Circumstances) -> str:
     who = f"{member.config.group_id}/{local_name(member)}"
-    since = "" if moment.state_since is None else f" for {moment.now - moment.state_since:.1f} s"
+    since = "" if circumstances.state_since is None else f" for {circumstances.now - circumstances.state_since:.1f} s"
     state = "closed" if member.closed is not None else member.state.value
-    if _is_about_to_join(member, moment):
+    if _is_about_to_join(member, circumstances):
         state = "about to join"
     # It may have been in this state for longer than at this epoch.
     epoch = f"{',' if since else ''} at epoch {member.epoch}" if member.epoch > 0 else ""
@@ -67,26 +67,26 @@ def _state_line(member: Member, moment: Moment) -> str:
     return f"{who} is {state}{since}{epoch}, and {verb} {named(member.owned.named(member.names))}."
 
 
-def _is_about_to_join(member: Member, moment: Moment) -> bool:
-    """Has the membership thread still to take in that the application subscribed?"""
+def _is_about_to_join(member: Member, circumstances: Circumstances) -> bool:
+    """Did the application subscribe, and the membership thread has not processed that yet?"""
     idle = member.call is None and member.departure is None and member.closed is None
-    return member.state is S.UNSUBSCRIBED and moment.is_subscribed and idle
+    return member.state is S.UNSUBSCRIBED and circumstances.is_subscribed and idle
 
 
-def _poll_lines(member: Member, moment: Moment) -> list[str]:
-    polled_at, limit_s = moment.polled_at, member.poll_interval_s
-    if polled_at is None or member.state not in IN_GROUP or moment.now - polled_at < _POLLS_LATE * limit_s:
+def _poll_lines(member: Member, circumstances: Circumstances) -> list[str]:
+    polled_at, limit_s = circumstances.polled_at, member.poll_interval_s
+    if polled_at is None or member.state not in IN_GROUP or circumstances.now - polled_at < _POLLS_LATE * limit_s:
         return []
-    since_s = moment.now - polled_at
+    since_s = circumstances.now - polled_at
     return [
-        f"The application has not polled for {since_s:.1f} s of the {limit_s:g} s of max.poll.interval.ms{moment.busy}."
+        f"The application has not polled for {since_s:.1f} s of the {limit_s:g} s of max.poll.interval.ms{circumstances.busy}."
     ]
 
 
-def _last_line(moment: Moment) -> str:
-    if moment.last is None or moment.last_ended_at is None:
+def _last_line(circumstances: Circumstances) -> str:
+    if circumstances.last is None or circumstances.last_ended_at is None:
         return "Last rebalance: none yet."
-    return f"Last rebalance, {moment.now - moment.last_ended_at:.1f} s ago: {moment.last}."
+    return f"Last rebalance, {circumstances.now - circumstances.last_ended_at:.1f} s ago: {circumstances.last}."
 
 
 # --- what is waited for, and what to do ------------------------------------------------------------------------------
@@ -95,39 +95,39 @@ def _last_line(moment: Moment) -> str:
 _Wait = tuple[str | None, str | None]
 
 _NEXT_STEP: _Wait = ("its membership thread, which takes the next step within milliseconds", None)
-"""What the application did, or a callback's return, is known here before the membership thread has taken it in."""
+"""What the application did, and a callback's return, are known here before the membership thread has processed them."""
 
 
-def _waits_for(member: Member, moment: Moment) -> _Wait:
+def _waits_for(member: Member, circumstances: Circumstances) -> _Wait:
     """What the member waits for and what to do; None for nothing."""
     if member.closed is not None:
         return None, None
     if member.call is not None:
-        return _callback(member, moment)
+        return _callback(member, circumstances)
     if (wait := _BY_MEMBER.get(member.state)) is not None:
-        return wait(member, moment)
+        return wait(member, circumstances)
     return _ALWAYS[member.state]
 
 
-def _callback(member: Member, moment: Moment) -> _Wait:
+def _callback(member: Member, circumstances: Circumstances) -> _Wait:
     call = member.call
     assert call is not None
     kind, which = call.kind.value, named(call.partitions.named(member.names))
-    lasted = f"for {moment.now - (moment.callback_began_at or call.began_at):.1f} s"
+    lasted = f"for {circumstances.now - (circumstances.callback_began_at or call.began_at):.1f} s"
     if call.delayed is not None:
-        delay = Delay(call.delayed.why, moment.now - call.delayed.since)
+        delay = Delay(call.delayed.why, circumstances.now - call.delayed.since)
         return f"the {kind} callback of {which}: {delay}", "look at what it waits for."
-    if moment.waits_for_poll:
+    if circumstances.waits_for_poll:
         advice = "poll more often, or wrap long work in consumer.hold()."
-        return f"a call of poll(), {lasted}, to run the {kind} callback of {which}{moment.busy}", advice
+        return f"a call of poll(), {lasted}, to run the {kind} callback of {which}{circumstances.busy}", advice
     limit = f"the group waits at most {member.poll_interval_s:g} s for it."
     if has_lost(member):
         limit = "the partitions are lost already, and this member does not join again before it returns."
     advice = f"nothing, unless it should be quicker: {limit}"
-    return f"the {kind} callback of {which} to return, {lasted}{moment.busy}", advice
+    return f"the {kind} callback of {which} to return, {lasted}{circumstances.busy}", advice
 
 
-def _answer(member: Member, moment: Moment) -> _Wait:
+def _answer(member: Member, circumstances: Circumstances) -> _Wait:
     flight = member.dialogue
     if member.coordinator is None:
         return (
@@ -136,7 +136,7 @@ def _answer(member: Member, moment: Moment) -> _Wait:
         )
     if flight is None:
         return "the time of its next request to the coordinator", None
-    asked_s = moment.now - flight.sent_at
+    asked_s = circumstances.now - flight.sent_at
     match flight.request:
         case JoinGroup() | SyncGroup():
             whom = f"all other members to join again, for {asked_s:.1f} s"
@@ -147,38 +147,38 @@ def _answer(member: Member, moment: Moment) -> _Wait:
             return f"{member.coordinator} to answer what was asked {asked_s:.1f} s ago", None
 
 
-def _joining(member: Member, moment: Moment) -> _Wait:
+def _joining(member: Member, circumstances: Circumstances) -> _Wait:
     if member.id_conflict is None:
-        return _answer(member, moment)
-    held_s = f"for {moment.now - member.id_conflict.since:.1f} s"
+        return _answer(member, circumstances)
+    held_s = f"for {circumstances.now - member.id_conflict.since:.1f} s"
     holder = f", which {member.id_conflict.holder} holds" if member.id_conflict.holder else ""
     advice = "stop the other process, or give each process an instance id of its own."
     return f"the instance id {member.config.group_instance_id}{holder}, {held_s}", advice
 
 
-def _unsubscribed(member: Member, moment: Moment) -> _Wait:
-    if _is_about_to_join(member, moment):
+def _unsubscribed(member: Member, circumstances: Circumstances) -> _Wait:
+    if _is_about_to_join(member, circumstances):
         return _NEXT_STEP
     return "the application to subscribe", "call subscribe()."
 
 
-def _reconciling(member: Member, moment: Moment) -> _Wait:
+def _reconciling(member: Member, circumstances: Circumstances) -> _Wait:
     if member.unresolved:
         return f"the names of {counted(len(member.unresolved), 'topic')} from the brokers", None
-    if member.call_backoff.not_before > moment.now:
+    if member.call_backoff.not_before > circumstances.now:
         return "the next attempt of the callback that raised", "mend the callback."
     return _NEXT_STEP
 
 
-def _confirming(member: Member, moment: Moment) -> _Wait:
+def _confirming(member: Member, circumstances: Circumstances) -> _Wait:
     if member.protocol is GroupProtocol.CLASSIC:
-        return _answer(member, moment)
+        return _answer(member, circumstances)
     return f"{member.coordinator or 'a coordinator'} to confirm its partitions", None
 
 
-def _stable(member: Member, moment: Moment) -> _Wait:
-    if is_unconfirmed(member, moment.now):
-        silent_s = unconfirmed_s(member, moment.now)
+def _stable(member: Member, circumstances: Circumstances) -> _Wait:
+    if is_unconfirmed(member, circumstances.now):
+        silent_s = unconfirmed_s(member, circumstances.now)
         whom = member.coordinator or "a coordinator"
         return (
             f"{whom} to answer: the last confirmation is {silent_s:.1f} s old",
@@ -197,7 +197,7 @@ def _stable(member: Member, moment: Moment) -> _Wait:
     return "partitions: it has none, and none were announced to it so far", advice
 
 
-_BY_MEMBER: Mapping[MemberState, Callable[[Member, Moment], _Wait]] = {
+_BY_MEMBER: Mapping[MemberState, Callable[[Member, Circumstances], _Wait]] = {
     S.UNSUBSCRIBED: _unsubscribed,
     S.JOINING: _joining,
     S.RECONCILING: _reconciling,

@@ -1,4 +1,4 @@
-"""A member and its process: what is left of it in a forked child, and how it ends with the interpreter."""
+"""Members at the two ends of a process: what they do in a forked child, and how they close when the interpreter ends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ENTRANCES = frozenset({"__enter__", "__aenter__", "__iter__", "__next__", "__ai
 T = TypeVar("T")
 
 Error = Callable[[Any], Exception]
-"""What the methods of an object raise."""
+"""Makes the error that the methods of an object raise in a forked child."""
 
 _watched: weakref.WeakKeyDictionary[Any, Error] = weakref.WeakKeyDictionary()
 
 
 def child_close() -> CloseReport:
     """The answer of close() in a forked child."""
-    return CloseReport(clean=True, reason="forked child: the parent is the member")
+    return CloseReport(clean=True, reason="forked child: the member belongs to the parent process")
 
 
 def child_health() -> Health:
@@ -41,8 +41,8 @@ def child_explanation() -> str:
 def refuse_in_forked_children(thing: object, error: Error) -> None:
     """In children forked from now on all public methods and properties of `thing` raise `error(thing)`.
 
-    All but close(), which returns at once, health() and explain(). None of the object's own code runs there: the threads that
-    would answer are the parent's, and a lock that one of them held at the fork is never released in the child.
+    Exceptions are close(), which returns at once, health() and explain(). None of the object's own code runs there: the threads
+    that would answer are the parent's, and a lock that one of them held at the fork is never released in the child.
     """
     import ctypes  # noqa: F401, PLC0415 - takes long, and must be loaded before a fork
 
@@ -62,7 +62,7 @@ def _in_forked_child() -> None:
 
 
 def _refusing(kind: type, error: Error) -> type:
-    """A subclass whose public names all raise."""
+    """A subclass of which all public methods and properties raise."""
 
     def refuse(self: object, *_: object, **__: object) -> object:
         raise error(self)
@@ -121,7 +121,7 @@ _members: weakref.WeakSet[_Closable] = weakref.WeakSet()
 
 
 def register(member: _Closable) -> None:
-    """From now on a forked child finds the member closed, and interpreter exit closes it."""
+    """From now on the member is closed in forked children, and the end of the interpreter closes it here."""
     _members.add(member)
 
 

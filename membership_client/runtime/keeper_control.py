@@ -1,9 +1,9 @@
-"""What a worker tells the keeper, and when it must hear the keeper first. Has no thread; its owner calls it.
+"""What a worker tells the keeper, and when it must read the keeper's reports first. Has no thread; its owner calls it.
 
-A heartbeat of the member must know all that the coordinator told the keeper, or the coordinator would refuse its epoch. So
-the worker replaces or stops an order before it sends anything, and only then looks at the clock. Before the time of
-the order: the keeper has sent nothing, and will not, because it reads orders before it acts. After it: the keeper may have
-sent something, and until it has confirmed the stop (`settled`) every heartbeat of the member is a full one.
+The coordinator refuses a heartbeat of the member under an older epoch than it has told the keeper. So the worker replaces or
+stops an order before it sends anything, and only then looks at the clock. Before the time of the order the keeper has sent
+nothing, and will not, because it reads orders before it acts. After that time the keeper may have sent something, and until
+it has confirmed the stop (`settled`) every heartbeat of the member is a full one.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from membership_client.keeper.order_state import KeeperReport
 
 
 class Link(Protocol):
-    """The way to the keeper. Nothing here blocks but `prepare`, for some milliseconds."""
+    """The connection to the keeper. Only `prepare` and `await_stop` block, each for some milliseconds."""
 
     @property
     def is_opening(self) -> bool:
-        """Is a line to the keeper being prepared?"""
+        """Is a connection to the keeper being opened?"""
 
     def prepare(self) -> None:
-        """Before the first order, where there is time."""
+        """Start the keeper before the first order, because that takes time."""
 
     def order(self, number: int, watch: Watch, until: float) -> bool:
-        """False if there is no keeper for that broker now; it does not get the order then."""
+        """Give the keeper this order. False if there is no keeper for that broker now."""
 
     def stop(self, number: int) -> None: ...
     def await_stop(self, number: int) -> None:
-        """Block for a moment, until the keeper has taken the stop in. If it does not, part with it.
+        """Block until the keeper has read the stop. If that takes too long, end the connection.
 
-        From then on it sends nothing. Otherwise a keeper that is paused between its last look for orders and its heartbeat
-        could tell the coordinator, seconds later, what the member owned once: the coordinator would take the rest for free.
+        From then on it sends nothing. Otherwise a keeper that is paused between reading its orders and sending its heartbeat
+        could tell the coordinator, seconds later, what the member owned before: the coordinator would give the rest to others.
         """
 
     def reports(self) -> Iterable[KeeperReport] | None:
         """The reports that came since the last call; None if the keeper has ended."""
 
     def reset(self) -> None:
-        """Part with this keeper, which can send nothing from now on; the next order goes to another one."""
+        """End the connection: this keeper can send nothing from now on, and the next order opens another one."""
 
     def close(self) -> None: ...
     def abandon(self) -> None:
@@ -50,29 +50,29 @@ class Link(Protocol):
 
 
 class KeeperControl:
-    """Belongs to the thread that owns the member."""
+    """The orders of one member to its keeper, and the reports. All methods belong to the thread that owns the member."""
 
     def __init__(self, link: Link, clock: Callable[[], float]) -> None:
         self.link = link
         self._clock = clock
         self._number = 0
         self._watched: Watch | None = None
-        """What the keeper should do, by the last step."""
+        """What the keeper should do after the last step."""
         self._ordered: Watch | None = None
-        """What the keeper does."""
+        """What the keeper was told to do; None if nothing."""
         self._asked_epoch = 0
         self._stopped_at: float | None = None
-        """When it was stopped, if it may have sent something before, and has not yet confirmed the stop."""
+        """When the keeper was stopped; None unless it may have sent something before, and has not yet confirmed the stop."""
         self._taken: tuple[int, float | None] | None = None
         """Epoch and last confirmation of the newest report that was taken in."""
 
     @property
-    def gets_ready(self) -> bool:
-        """Will it soon be able to take orders?"""
+    def is_opening(self) -> bool:
+        """Will the keeper soon be able to take the order that it has not got yet?"""
         return self._watched is not None and self._ordered is None and self.link.is_opening
 
     def before(self, event: Event, after: Member, effects: Sequence[Effect], *, held: bool) -> KeeperReported | None:
-        """Before a step is carried out. If it returns a report, the step must be dropped, and repeated after the report.
+        """Called before a step is carried out. If it returns a report, the step must be dropped, and repeated after the report.
 
         `held` says whether the application does long work that it has announced.
         """
@@ -87,7 +87,7 @@ class KeeperControl:
         return None
 
     def news(self, patience_s: float) -> KeeperReported | None:
-        """Anything new that it has reported, if it may have sent something. After `patience_s` it is parted with."""
+        """A new report of a keeper that may have sent something, else None. After `patience_s` the connection is ended."""
         if self._stopped_at is None:
             return None
         if self._clock() >= self._stopped_at + patience_s:
@@ -97,7 +97,7 @@ class KeeperControl:
     def _recall(self, watch: Watch | None, until: float, *, needs_newest_epoch: bool) -> KeeperReported | None:
         before = self._ordered
         if before is None:
-            # As long as one of the keeper may be under way, a heartbeat must be a full one.
+            # As long as a heartbeat of the keeper may be under way, that of the member must be a full one.
             unsettled = self._stopped_at is not None
             return self._news() or (self._reported(None) if unsettled and needs_newest_epoch else None)
         if self._clock() < before.at:

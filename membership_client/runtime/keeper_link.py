@@ -1,4 +1,4 @@
-"""The way of one member to the keeper process: opened in the background, and again whenever it ends or the coordinator moves."""
+"""The connection of one member to the keeper process: opened in the background, and again when it ends or the coordinator moves."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from membership_client.types import Node
 from membership_client.values import replace
 
 _PAUSE_S = 5.0
-"""Between two attempts to open a line."""
+"""The pause between two attempts to open a line."""
 _LONG_PAUSE_S = 60.0
-"""The same, if the system starts no keeper: that may have been for a moment."""
+"""The pause after the system could start no keeper process, which may pass."""
 _MOST_FAILURES = 3
-"""After this number of failed attempts in a row the log says so. The member itself has a connection to the coordinator then."""
+"""After this number of failed attempts in a row the log says so, because the member itself reaches the coordinator."""
 _TAKES_IN_S = 0.5
-"""How long a stop may take: some microseconds on an idle machine. The member is late already, by a quarter of an interval."""
+"""How long the keeper may take to read a stop: some microseconds on an idle machine. The member's heartbeat is late already."""
 _MOST_REPORTS = 1000
-"""Reports that are read at once."""
+"""The number of reports that one read returns at most."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Ends:
-    """This process's ends of a line: a socket for orders, a pipe of reports, and the keeper's connection, to end it."""
+    """This process's ends of a line: a socket for orders, a pipe for reports, and the keeper's connection to the broker."""
 
     control: socket.socket
     reports: io.FileIO
     broker: socket.socket
 
     def end(self) -> None:
-        """Nothing more can be sent on the connection, also by a keeper that was stopped just before it did."""
+        """Shut the connection down, so that nothing more is sent on it, not even by a keeper that is paused just before it sends."""
         with contextlib.suppress(OSError):
             self.broker.shutdown(socket.SHUT_RDWR)
         self.close()
@@ -86,7 +86,7 @@ class KeeperLink:
         self._failures = 0
         self._closed = False
         self._unread: list[KeeperReport] = []
-        """Read while a stop was awaited."""
+        """Reports that were read while a stop was awaited."""
         self._framed: tuple[tuple[object, _Open], Frame | None] | None = None
 
     @property
@@ -103,13 +103,13 @@ class KeeperLink:
             return False
         frame = self._frame_for(watch, line)
         if frame is None:
-            KEEPER.say_missing("the brokers are too old for it")
+            KEEPER.warn_missing("the brokers are too old for it")
             return False
         order = Order(number, watch.epoch, watch.at, watch.interval_s, until)
         return self._tell(order_bytes(order, frame))
 
     def _frame_for(self, watch: Watch, line: _Open) -> Frame | None:
-        """The same until the member's epoch or its partitions change: writing it takes longer than all the rest."""
+        """Kept until the member's epoch or its partitions change, because writing a heartbeat takes longer than all the rest."""
         if self._framed is None or self._framed[0] != (watch.request, line):
             self._framed = (watch.request, line), frame_of(watch, line.offer, self._client_id)
         return self._framed[1]
@@ -122,9 +122,11 @@ class KeeperLink:
             return False
         try:
             self._line.ends.control.send(message)
-        except OSError as error:  # It has ended, or has not read for so long that the buffer is full.
+        except OSError as error:  # The keeper has ended, or has not read for so long that the buffer is full.
             if error.errno == errno.EMSGSIZE:
-                KEEPER.say_missing(f"a heartbeat with {len(message)} bytes is too long for it: raise net.core.wmem_max")
+                KEEPER.warn_missing(
+                    f"a heartbeat with {len(message)} bytes is too long for it: raise net.core.wmem_max"
+                )
             else:
                 self.reset()
             return False
@@ -150,7 +152,7 @@ class KeeperLink:
         return found if found or self._line is not None else None
 
     def _read(self, line: _Open) -> bool:
-        """All reports that have come. False if the keeper is gone."""
+        """Read all reports that have come. False if the keeper has ended."""
         while content := line.ends.reports.read(_MOST_REPORTS * REPORT_BYTES):
             self._unread += [
                 read_report(content[at : at + REPORT_BYTES]) for at in range(0, len(content), REPORT_BYTES)
@@ -165,38 +167,38 @@ class KeeperLink:
             line.ends.end()
 
     def close(self) -> None:
-        """The keeper forgets the member."""
+        """End the line for good; the keeper drops the member's order."""
         self._closed = True
         self.reset()
 
     def abandon(self) -> None:
-        """In a forked child: closes its copies, and leaves the line to the parent."""
+        """In a forked child: close its copies, and leave the line to the parent."""
         self._closed = True
         line, self._line = self._line, None
         if line is not None:
             line.ends.close()
 
     def prepare(self) -> None:
-        """Start the keeper process, if it does not run: it needs a tenth of a second. Blocks for some milliseconds."""
+        """Start the keeper process if it does not run. Blocks for some milliseconds; it is ready after a tenth of a second."""
         try:
             KEEPER.start()
         except CannotStartError as error:
             self._missing(error)
 
     def _missing(self, error: CannotStartError) -> None:
-        KEEPER.say_missing(str(error))
+        KEEPER.warn_missing(str(error))
         self._not_before = time.monotonic() + _LONG_PAUSE_S
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
     def _open(self, to: Node) -> None:
-        """On a thread of its own, one at a time."""
+        """Open a line in the background, on a thread of its own; one at a time."""
         now = time.monotonic()
         if self._closed or now < self._not_before or self.is_opening:
             return
         self._not_before = now + _PAUSE_S
         self._opening = threading.Thread(target=self._run, args=(to,), name="membership-keeper", daemon=True)
-        with contextlib.suppress(RuntimeError):  # No thread to spare, or the interpreter ends.
+        with contextlib.suppress(RuntimeError):  # The system can start no thread, or the interpreter ends.
             self._opening.start()
 
     def _run(self, to: Node) -> None:
@@ -207,10 +209,10 @@ class KeeperLink:
         except (OpenFailed, ConfigError, OSError) as error:
             self._failures += 1
             if self._failures == _MOST_FAILURES:
-                KEEPER.say_missing(f"it gets no connection to the coordinator ({error})")
+                KEEPER.warn_missing(f"it gets no connection to the coordinator ({error})")
         else:
             self._failures = 0
-            KEEPER.note_served()
+            KEEPER.note_line_opened()
             self._line = line
             if self._closed:
                 self.reset()
@@ -218,14 +220,17 @@ class KeeperLink:
 
 
 def _opened_line(to: Node, client_id: str, timeout_s: float, security: Security) -> _Open:
-    """Blocks. Raises CannotStartError, OpenFailed, ConfigError or OSError."""
+    """Open a connection to the broker and hand it to the keeper. Blocks.
+
+    Raises CannotStartError, OpenFailed, ConfigError or OSError.
+    """
     from membership_client.net.opening import OLDEST, ask_versions, await_token, open_connection  # noqa: PLC0415 - takes long
 
     spec = {"host": to.host, "idle": ask_versions(OLDEST, 0, client_id).hex(), **_tls_spec(security)}
     ends: list[_Ends] = []
 
     def through_keeper(broker: socket.socket) -> socket.socket:
-        while ends:  # Of another address of the host, which was no broker.
+        while ends:  # The ends of another address of the host, at which no broker was.
             ends.pop().end()
         relay, their_relay = socket.socketpair()
         with broker, their_relay:
@@ -245,7 +250,7 @@ def _opened_line(to: Node, client_id: str, timeout_s: float, security: Security)
         while ends:
             ends.pop().end()
         raise
-    ready.close()  # Closes the relay: the connection is ready, and the keeper's.
+    ready.close()  # Closes the relay. The connection is ready, and belongs to the keeper.
     return _Open(to, ends.pop(), ready.channel.offer, ready.renews_at)
 
 
@@ -283,7 +288,7 @@ def _tls_spec(security: Security) -> dict[str, object]:
 
 
 def _absolute(name: str, value: object) -> object:
-    """The keeper's working directory is that of its start."""
+    """Make the path of a file absolute, because the keeper keeps the working directory of its start."""
     is_path = name.endswith("_location") and isinstance(value, str) and value != "probe"
     return os.path.abspath(str(value)) if is_path else value  # noqa: PTH100 - a Path is no JSON
 
@@ -295,7 +300,7 @@ def frame_of(watch: Watch, offer: Mapping[int, tuple[int, int]], client_id: str)
     version = choose_version(watch.request, offer)
     if version is None or (version == 0 and isinstance(watch.request, ClassicHeartbeat)):
         return None
-    # The epoch is where they differ: all bits of one are 0, and all of the other 1.
+    # The epoch is where the two frames differ: all of its bits are 0 in one, and 1 in the other.
     zeros, ones = (encode(_under(epoch, watch.request), version, 0, client_id) for epoch in (0, -1))
     epoch_at = next(at for at, (zero, one) in enumerate(zip(zeros, ones, strict=True)) if zero != one)
     return Frame(zeros, epoch_at, tells_epoch=isinstance(watch.request, Heartbeat))

@@ -32,15 +32,15 @@ main()
 
 _KEPT_VARIABLES = frozenset({"LD_LIBRARY_PATH", "LD_PRELOAD", "LANG", "SSL_CERT_DIR", "SSL_CERT_FILE"})
 _KEPT_PREFIXES = ("LC_", "OPENSSL_")
-"""Of the environment: what the loader, Python's decoding and OpenSSL read. Programs keep passwords in the rest."""
+"""Variables of the environment that the keeper gets: what the loader, Python's decoding and OpenSSL read. Others may hold passwords."""
 
 
 class CannotStartError(Exception):
-    """There can be no keeper here; the text says why."""
+    """The keeper process cannot be started; the text says why."""
 
 
 class KeeperProcess:
-    """Any thread."""
+    """Starts, uses and ends the one keeper process of this process. Methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._forget()
@@ -58,20 +58,20 @@ class KeeperProcess:
         """The child has no keeper yet; it closes its copy of the parent's socket and forgets the process."""
         if self._process is not None and self._socket is not None:
             self._socket.close()
-            self._process.returncode = 0  # Not our child: nothing to wait for.
+            self._process.returncode = 0  # It is the parent's child, so this process must not wait for it.
         self._forget()
 
     def start(self) -> None:
-        """If it does not run. Takes some milliseconds; it is ready later. Raises CannotStartError."""
+        """Start the process if it does not run. Takes some milliseconds; it is ready later. Raises CannotStartError."""
         with self._lock:
             self._start_once()
 
     def open_line(self, message: bytes, handles: list[int]) -> None:
-        """Hand it the sockets of a new line. Starts it if it does not run.
+        """Hand the keeper the sockets of a new line. Starts the process if it does not run.
 
         Raises:
             CannotStartError: there is no keeper on this system.
-            OSError: it has just ended.
+            OSError: the process has just ended.
         """
         with self._lock:
             self._start_once()
@@ -79,12 +79,12 @@ class KeeperProcess:
             socket.send_fds(self._socket, [message], handles)
 
     def has_ended(self) -> bool:
-        """Was it started, and does it no longer run?"""
+        """Was the process started, and does it no longer run?"""
         with self._lock:
             return self._process is not None and self._process.poll() is not None
 
-    def note_served(self) -> None:
-        """A line was opened: if the process ends from now on, something has ended it, and another one is started."""
+    def note_line_opened(self) -> None:
+        """A line was opened, so the process works here: when it ends from now on, another one is started."""
         self._served = True
 
     def _start_once(self) -> None:
@@ -107,7 +107,7 @@ class KeeperProcess:
             self._socket, theirs = message_pair()
             self._served = False
             with theirs:
-                # A session of its own: signals of the terminal are meant for the parent. Its output must hold no pipe open.
+                # It gets a session of its own, because signals of the terminal are for the parent. Its output must hold no pipe open.
                 self._process = subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), directory],
                     env={name: value for name, value in os.environ.items() if _is_kept(name)},
@@ -120,8 +120,8 @@ class KeeperProcess:
             why = getattr(error, "strerror", None) or error
             raise CannotStartError(f"the system starts no process: {why}") from error
 
-    def say_missing(self, why: str) -> None:
-        """In the log, once per process."""
+    def warn_missing(self, why: str) -> None:
+        """Log once per process that members go on without a keeper."""
         told, self._told = self._told, True
         if not told:
             logger.warning(
@@ -131,7 +131,7 @@ class KeeperProcess:
             )
 
     def end(self) -> None:
-        """With the interpreter, which would otherwise warn of a child that still runs."""
+        """End the process with the interpreter, which would otherwise warn of a child that still runs."""
         if self._process is not None and self._socket is not None:
             self._socket.close()
             try:

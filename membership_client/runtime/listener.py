@@ -81,22 +81,22 @@ class RebalanceListener:
             member.subscribe(["orders"])
 
     All callbacks of one member run one at a time, in order, on a thread of their own: never on the thread that keeps
-    the membership alive, so heartbeats go on however long a callback takes. What it is called with is the change, not
-    the whole assignment. A partition is passed to `on_partitions_revoked` or `on_partitions_lost` exactly once after
-    it was passed to a successful `on_partitions_assigned`.
+    the membership alive, so heartbeats go on however long a callback takes. A callback gets the partitions that change,
+    not the whole assignment. A partition is passed to `on_partitions_revoked` or `on_partitions_lost` exactly once
+    after it was passed to a successful `on_partitions_assigned`.
     """
 
     def on_partitions_assigned(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
         """New partitions. They count as owned when this returns. Also called, with none, after an empty join."""
 
     def on_partitions_revoked(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
-        """Partitions to give up. They are still ours until this returns: commit here."""
+        """Partitions to give up. They belong to this member until this returns: commit here."""
 
     def on_partitions_lost(self, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
-        """Partitions that are already others': do not commit. Does nothing unless overridden."""
+        """Partitions that the group has already given to other members: do not commit. Does nothing unless overridden."""
 
     def on_budget_warning(self, warning: BudgetWarning) -> None:
-        """A callback, the next poll or a close takes long. On a thread of its own: the others may be what is stuck."""
+        """A callback, the next poll or a close takes long. Called on a thread of its own, because the others may be stuck."""
 
 
 _METHODS = {
@@ -154,7 +154,7 @@ def _checked(name: str, method: object, coroutines: bool) -> Callback:
 
 
 def accepts(function: Callable[..., object], count: int) -> bool:
-    """Can it be called with that many positional arguments? Some functions written in C do not tell, so they may."""
+    """Can it be called with that many positional arguments? True also for functions in C that do not tell."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
@@ -195,7 +195,7 @@ class CallbackRunner(Protocol):
         """Pass the warning to the application, on another thread than the calling one."""
 
     def await_end(self, ended: Callable[[float], bool], timeout_s: float) -> None:
-        """On the thread that closes the member: return when `ended(seconds)` is true, or after `timeout_s`.
+        """Called on the thread that closes the member: return when `ended(seconds)` is true, or after `timeout_s`.
 
         A runner with `runs_on_closing_thread` runs its callbacks here meanwhile.
         """
@@ -237,7 +237,7 @@ class ThreadRunner:
         return True
 
     def is_current_thread(self) -> bool:
-        """Is a callback calling us?"""
+        """Is the caller a callback?"""
         return threading.current_thread() is self._thread
 
     def thread(self) -> int | None:
@@ -267,13 +267,13 @@ class ThreadRunner:
         assert self._current is not None
         try:
             self._callbacks[call.kind](call.partitions, self._current[1])
-        except BaseException as error:  # noqa: BLE001 - whatever user code raises becomes a recorded failure
+        except BaseException as error:  # noqa: BLE001 - every exception of user code is recorded as a failure
             return as_text(error)
         return None
 
 
 def tell(on_warning: OnWarning | None, warning: BudgetWarning) -> None:
-    """On a thread of its own; what it raises is its own affair."""
+    """Pass the warning on, on a new thread. Python reports what the function raises there."""
     if on_warning is not None:
         threading.Thread(target=on_warning, args=(warning,), name="budget-warning", daemon=True).start()
 
@@ -288,7 +288,7 @@ _DOES_NOTHING = RebalanceListener.on_budget_warning
 
 
 def as_text(error: BaseException) -> str:
-    """With its traceback, as CallbackReturned carries it: from the first function that is not of this package."""
+    """The text of an exception for `CallbackReturned`, with its traceback from the first function outside this package."""
     told = traceback.TracebackException.from_exception(error)
     told.stack[:] = list(itertools.dropwhile(is_ours, told.stack)) or told.stack
     return "".join(told.format()).strip()

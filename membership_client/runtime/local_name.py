@@ -10,11 +10,11 @@ from membership_client.core.member import Member
 from membership_client.member_names import member_name, with_member_id
 
 _first: dict[tuple[str, str], str] = {}
-"""By group and name, the first member of this process that had the name. As small as the number of client ids."""
+"""By group and name, the first member of this process that had the name. It grows with the number of client ids only."""
 
 
 def local_name(member: Member) -> str:
-    """See `member_names`. Any thread may ask.
+    """The name by the rules of `member_names`. Any thread may call it.
 
     The second member of this process with the same name, and each one after it, has the end of its member id in its name.
     """
@@ -24,6 +24,6 @@ def local_name(member: Member) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _dynamic_name(group: str, client_id: str, member_id: str) -> str:
-    """Kept, because it is asked for at every step. A forked process has members, and so member ids, of its own."""
+    """Cached, because it is needed at every step. A forked process has members, and so member ids, of its own."""
     name = member_name(None, client_id, socket.gethostname(), os.getpid())
     return name if _first.setdefault((group, name), member_id) == member_id else with_member_id(name, member_id)

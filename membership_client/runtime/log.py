@@ -41,7 +41,7 @@ class MemberLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 def fields_of(member: Member) -> dict[str, Any]:
-    """As in a `Snapshot`. Of many topics the first ones, and how many more."""
+    """Fields as in a `Snapshot`; of many topics the first ones, and how many more."""
     return {
         "group_id": member.config.group_id,
         "member_id": member.known_as or member.member_id,
@@ -55,7 +55,7 @@ def fields_of(member: Member) -> dict[str, Any]:
 
 
 class StepLog:
-    """`on_step` is an observer of one member that writes what people need to know, and nothing else."""
+    """`on_step` is an observer of one member that writes its log lines."""
 
     def __init__(self, history: RebalanceHistory) -> None:
         self._history = history
@@ -108,7 +108,7 @@ def _is_new_problem(before: Member, after: Member) -> bool:
 
 
 def _log_protocol(who: str, log: MemberLogger, step: Step) -> None:
-    """Which one `auto` took, why, and which of the given keys have no effect with it."""
+    """Log which protocol `auto` took, why, and which of the given keys have no effect with it."""
     config, answer = step.after.config, step.event.response if isinstance(step.event, Answered) else None
     unused, protocol = CLASSIC_ONLY, "KIP-848"
     if step.after.settled is GroupProtocol.CONSUMER:
@@ -130,7 +130,7 @@ _MIGRATION = (
 
 
 def _log_missing(who: str, log: MemberLogger, before: Member, after: Member) -> None:
-    """Each topic once when it is found missing, and once when it is not any more."""
+    """Log each topic once when it is found missing, and once when it exists."""
     old, new = before.topic_check.missing, after.topic_check.missing
     for topic in sorted(new.keys() - old.keys()):
         log.warning("%s: %s", who, missing_text(topic, new[topic]))
@@ -140,7 +140,7 @@ def _log_missing(who: str, log: MemberLogger, before: Member, after: Member) -> 
 
 
 def log_warning(member: Member, warning: BudgetWarning) -> None:
-    """An operator should look at that thread before the budget is gone."""
+    """Log that a time limit is half used up, and what follows when it is used up."""
     lost = warning.budget is Budget.CALLBACK and has_lost(member)
     consequence = _LOST_ALREADY if lost else _CONSEQUENCES[warning.budget]
     fields = {"budget": warning.budget.name.lower(), "busy_thread": warning.thread, "busy_at": list(warning.stack)}
@@ -151,7 +151,7 @@ def log_warning(member: Member, warning: BudgetWarning) -> None:
 _CONSEQUENCES = {
     Budget.POLL: "this member leaves the group (max.poll.interval.ms); inside Consumer.hold() it does not",
     Budget.CALLBACK: "the group does not wait for this member any longer, and gives its partitions to others",
-    Budget.CLOSE: "it ends without waiting for the rest",
+    Budget.CLOSE: "the close ends without waiting for the rest",
 }
 _LOST_ALREADY = (
     "nothing changes: the partitions are lost already, and this member does not join again before it returns"

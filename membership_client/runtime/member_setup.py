@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def checked_config(
     config: MemberConfig | Mapping[str, Any], security: Security | None
 ) -> tuple[MemberConfig, Security]:
-    """Both, from what the application gave. ConfigError if they cannot work."""
+    """The configuration and the security settings that the application gave. ConfigError if they cannot work."""
     found, security = _split(config, security)
     if found.group_protocol != "consumer":
         require_assignors(found.partition_assignment_strategy)
@@ -82,7 +82,7 @@ def keeper_of(config: MemberConfig, transport: BrokerTransport) -> KeeperControl
 
 
 def trace_file_of(member: Member) -> TraceFile | None:
-    """The file of its trace; None if the trace is kept in memory only."""
+    """The file of the member's trace; None if the trace is kept in memory only."""
     config = member.config
     if config.trace_file is None:
         return None
@@ -93,7 +93,7 @@ def trace_file_of(member: Member) -> TraceFile | None:
 
 
 def metrics_push_of(member: Member) -> MetricsPush | None:
-    """What pushes its metrics to the brokers; None if that is switched off."""
+    """What pushes the member's metrics to the brokers; None if that is switched off."""
     if not member.config.enable_metrics_push:
         return None
     from membership_client.telemetry.metrics_push import MetricsPush  # noqa: PLC0415 - takes long: it loads opentelemetry

@@ -17,7 +17,7 @@ from membership_client.runtime.worker import Worker
 from membership_client.types import CloseReport, CloseStep, LeaveMode
 
 _END_S = 0.5
-"""How long the system may take to end a thread that has said that its work is done."""
+"""How long the system may take to end a thread whose work is done."""
 
 
 class MembershipThread:
@@ -36,7 +36,7 @@ class MembershipThread:
 
     @property
     def was_started(self) -> bool:
-        """True also after it has ended."""
+        """Was the work started? Also true after it has ended."""
         return not self._token
 
     @property
@@ -45,7 +45,7 @@ class MembershipThread:
         return threading.get_ident() == self._runs_on
 
     def may_start(self) -> bool:
-        """True once: then the caller starts it, or runs it."""
+        """True for the first caller only, which must then call `start` or `run`."""
         try:
             self._token.pop()
         except IndexError:
@@ -53,7 +53,7 @@ class MembershipThread:
         return True
 
     def start(self) -> None:
-        """RuntimeError if the system has no thread to spare; it may have one later, so it may be started again."""
+        """Start the thread. RuntimeError if the system can start none; the caller may try again later."""
         try:
             self._thread.start()
         except RuntimeError:
@@ -70,13 +70,13 @@ class MembershipThread:
             self._ended.put(None)
 
     def has_ended(self, within_s: float) -> bool:
-        """Waits for the end of the work, and of the thread."""
+        """Wait for the end of the work and of the thread; False if that takes longer."""
         try:
             self._ended.get(timeout=within_s)
         except queue.Empty:
             return False
         self._ended.put(None)  # For other threads that wait.
-        with contextlib.suppress(RuntimeError):  # It was run, and not started.
+        with contextlib.suppress(RuntimeError):  # The work was done by `run`, so the thread was never started.
             self._thread.join(_END_S)
         return True
 
@@ -85,7 +85,7 @@ class MembershipThread:
 
 
 _CLOSE_S = 10.0
-"""How long a close() without a timeout waits, beside its callbacks."""
+"""How long a close() without a timeout waits, in addition to the time for its callbacks."""
 
 _GRACE_S = 0.5
 """How much longer close() waits for the thread to stop than the thread itself may take."""
@@ -99,9 +99,9 @@ def close_timeout_s(given: object) -> float | None:
 
 
 class Closing:
-    """The close of one member. Any thread; a signal handler may close while the same thread does.
+    """The close of one member. Methods may be called from any thread, also from a signal handler during a close() of that thread.
 
-    `asked` notes what the application asks for, and returns it.
+    `asked` records for the telemetry what the application asks for, and returns it.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Closing:
 
     def begin(self, leave: LeaveMode, reason: str | None, timeout_s: float | None) -> None:
         """Ask the membership thread to close the member. Returns at once."""
-        # The thread that closes cannot return before a callback that it runs itself, so the membership may last as long.
+        # If the closing thread runs the callbacks, it cannot return before they do, so the membership may last as long.
         granted = timeout_s is None or self._runner.runs_on_closing_thread
         close = Close(
             mode=leave,
@@ -149,7 +149,7 @@ class Closing:
         """How long to wait for the membership thread, which usually ends by itself."""
         if timeout_s is not None:
             return timeout_s + _GRACE_S
-        # A callback that brings partitions may run first, and then the one that takes them away.
+        # An assigned callback may still run, and then the one that takes its partitions away.
         return _CLOSE_S + 2 * self._poll_interval_s + _GRACE_S
 
     def _is_own_thread(self) -> bool:

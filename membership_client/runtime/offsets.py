@@ -48,7 +48,7 @@ class Verdict(enum.Enum):
     AGAIN = "it passes: ask again, with the newest epoch"
     ELSEWHERE = "not the coordinator: find it, then ask again"
     GONE = "the membership that this commit speaks for is over"
-    NO_TOPIC = "the topic is gone, whatever has its name now"
+    NO_TOPIC = "the topic is gone; another one may have its name now"
     DENIED = "access has to be granted first"
     REFUSED = "asking again would not help"
 
@@ -79,21 +79,21 @@ VERDICTS: Mapping[int, Verdict] = MappingProxyType(
 
 
 _NEVER_SENT = frozenset({FailureKind.UNENCODABLE, FailureKind.UNSUPPORTED})
-"""Asked again, such a request fails in the same way."""
+"""Failures that a repetition of the request would not change."""
 
-_LAG_S = 0.3
-"""For this time a coordinator may not know a topic because it has not heard of it yet."""
+_METADATA_LAG_S = 0.3
+"""For so long a coordinator may not know a new topic because its metadata are older than the topic."""
 
 
-class _AgainError(Exception):
+class _TransientError(Exception):
     """This attempt failed, and another one may succeed."""
 
 
-class _SilenceError(_AgainError):
+class _TimedOutError(_TransientError):
     """No answer came in time. The last attempt may have had hardly any time left."""
 
 
-class _Unknown:
+class _UnknownTopics:
     """Topics that the coordinator says it does not know, and since when."""
 
     def __init__(self) -> None:
@@ -106,33 +106,36 @@ class _Unknown:
     def is_gone(self, topic: str) -> bool:
         """Has the coordinator not known the topic for so long that the topic does not exist?"""
         now = time.monotonic()
-        return now - self._since.setdefault(topic, now) >= _LAG_S
+        return now - self._since.setdefault(topic, now) >= _METADATA_LAG_S
 
 
 class MemberOffsets:
-    """Any thread but the membership thread may call these; they block until the coordinator has answered."""
+    """Commits and reads offsets as the member. Its methods block until the coordinator has answered.
+
+    Any thread but the membership thread may call them.
+    """
 
     def __init__(self, worker: Worker, ownership: OwnershipNumbers) -> None:
         self.ownership = ownership
         self._worker = worker
-        self._unknown = _Unknown()
+        self._unknown = _UnknownTopics()
 
     def commit(self, offsets: Mapping[TopicPartition, Offset], ownership: Ownership, timeout_s: float) -> None:
-        """Commit all of them, or raise; what the coordinator accepted before the error stays committed.
+        """Commit all offsets, or raise; what the coordinator accepted before the error stays committed.
 
         Raises NotOwnedError when that ownership is over, also if the partition is owned once more.
         """
         left = dict(offsets)
-        self._insist(lambda deadline: self._commit_once(left, ownership, deadline), timeout_s)
+        self._repeat(lambda deadline: self._commit_once(left, ownership, deadline), timeout_s)
 
     def committed(self, partitions: frozenset[TopicPartition], timeout_s: float) -> dict[TopicPartition, Offset | None]:
         """The offsets that any member of the group committed; None where there is none."""
         found: dict[TopicPartition, Offset | None] = {}
-        self._insist(lambda deadline: self._fetch_once(partitions, found, deadline), timeout_s)
+        self._repeat(lambda deadline: self._fetch_once(partitions, found, deadline), timeout_s)
         return found
 
     def _commit_once(self, left: dict[TopicPartition, Offset], ownership: Ownership, deadline: float) -> None:
-        """One request for what is still to be committed; takes out of `left` what was."""
+        """Send one request for the offsets in `left`, and remove those that were committed."""
         response = self._ask(lambda member: self._commit_request(member, left, ownership), deadline)
         if not isinstance(response, OffsetsCommitted):
             raise self._unexpected(response, needs="READ")
@@ -145,7 +148,7 @@ class MemberOffsets:
     def _commit_request(
         self, member: Member, offsets: Mapping[TopicPartition, Offset], ownership: Ownership
     ) -> CommitOffsets:
-        """On the membership thread, so that ownership and epoch belong to the same moment."""
+        """The request. Made on the membership thread, so that ownership and epoch belong to the same moment."""
         ours = committable(member).of_names({partition.topic for partition in offsets}, member.names)
         owned = frozenset(ours.named(member.names)) if member.epoch > 0 else frozenset()
         foreign = [p for p in offsets if p not in owned or self.ownership.is_over(p, ownership[p])]
@@ -163,7 +166,7 @@ class MemberOffsets:
     def _fetch_once(
         self, wanted: frozenset[TopicPartition], found: dict[TopicPartition, Offset | None], deadline: float
     ) -> None:
-        """Commit nothing for a topic that no longer exists."""
+        """Send one request for the partitions without an answer so far. None for those of a topic that does not exist."""
         left = wanted - found.keys()
         response = self._ask(lambda member: _fetch_request(member, left), deadline)
         if not isinstance(response, OffsetsFetched):
@@ -175,13 +178,13 @@ class MemberOffsets:
         found.update(dict.fromkeys(p for p in unknown if self._unknown.is_gone(p.topic)))
         self._judge({p: code for p, code in missing.items() if p not in found}, needs="DESCRIBE")
 
-    def _insist(self, attempt: Callable[[float], None], timeout_s: float) -> None:
-        """Attempt until it succeeds, fails for good, or time is up."""
+    def _repeat(self, attempt: Callable[[float], None], timeout_s: float) -> None:
+        """Call `attempt` until it succeeds, fails for good, or time is up."""
         import tenacity  # noqa: PLC0415 - takes long: it loads asyncio
 
-        deadline, answers = time.monotonic() + timeout_s, list[_AgainError]()
+        deadline, answers = time.monotonic() + timeout_s, list[_TransientError]()
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_AgainError),
+            retry=tenacity.retry_if_exception_type(_TransientError),
             stop=tenacity.stop_after_delay(timeout_s),
             wait=tenacity.wait_random_exponential(multiplier=0.05, max=1.0),
         )
@@ -192,23 +195,23 @@ class MemberOffsets:
             raise OffsetTimeoutError(f"Given up after {timeout_s:g} s: {why}", self._worker.member.identity) from why
 
     def _ask(self, make: Callable[[Member], Request], deadline: float) -> Response:
-        """The coordinator's answer, or an exception: _AgainError where another attempt is worth while."""
+        """The coordinator's answer. Raises _TransientError if another attempt may succeed, another exception if not."""
         wanted = CoordinatorRequest(make)
         self._worker.run_request(wanted)
         try:
             outcome = wanted.reply.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            raise _SilenceError("the coordinator did not answer.") from None
+            raise _TimedOutError("the coordinator did not answer.") from None
         if isinstance(outcome, MembershipError):
             raise outcome
         if isinstance(outcome, Failed) and outcome.kind in _NEVER_SENT:
             raise OffsetError(f"{outcome.detail}.", self._worker.member.identity)
         if isinstance(outcome, Failed):
-            raise _AgainError(outcome.detail)
+            raise _TransientError(outcome.detail)
         return outcome
 
     def _unexpected(self, response: Response, *, needs: str) -> Exception:
-        """The coordinator refused the request as a whole, or answered something else."""
+        """The exception for a request that was refused as a whole, or got another request's answer."""
         if isinstance(response, Refused):
             self._judge({None: response.code}, needs=needs)
         return OffsetError("The coordinator sent an answer to another request.", self._worker.member.identity)
@@ -224,7 +227,7 @@ class MemberOffsets:
         self._doubt(verdict)
         lags = verdict is Verdict.NO_TOPIC and {self._unknown.is_gone(p.topic) for p in places} != {True}
         if lags or verdict in {Verdict.AGAIN, Verdict.ELSEWHERE}:
-            raise _AgainError(said)
+            raise _TransientError(said)
         error = _ERRORS[verdict](said, self._worker.member.identity)
         error.broker_code = code
         raise error
@@ -237,7 +240,7 @@ class MemberOffsets:
             self._worker.post(MembershipDoubted())
 
     def _say(self, code: int, places: Sequence[TopicPartition], needs: str) -> str:
-        """What the coordinator answered, after what has to be granted if that is why."""
+        """What the coordinator answered; after a denial also what has to be granted."""
         said = code_name(code) + (f" for {', '.join(map(str, places))}" if places else "")
         topics = {place.topic for place in places}
         missing = denied_offsets(needs, self._worker.member.config.group_id, topics, code)
@@ -253,14 +256,14 @@ _ERRORS = {
 _GRAVITY = (Verdict.NO_TOPIC, Verdict.AGAIN, Verdict.ELSEWHERE, Verdict.GONE, Verdict.DENIED, Verdict.REFUSED)
 
 
-def _listening(attempt: Callable[[float], None], answers: list[_AgainError]) -> Callable[[float], None]:
+def _listening(attempt: Callable[[float], None], answers: list[_TransientError]) -> Callable[[float], None]:
     """The attempt, which also adds each error that the coordinator answered to `answers`."""
 
     def listen(deadline: float) -> None:
         try:
             attempt(deadline)
-        except _AgainError as error:
-            if not isinstance(error, _SilenceError):
+        except _TransientError as error:
+            if not isinstance(error, _TimedOutError):
                 answers.append(error)
             raise
 
@@ -274,7 +277,7 @@ def _fetch_request(member: Member, partitions: frozenset[TopicPartition]) -> Fet
         member_id=member.known_as if inside else None,
         epoch=member.epoch if inside else -1,
         partitions=partitions,
-        # A member that is about to be assigned a topic asks about that one, not about another that it still has to give back.
+        # Of two topics with the same name, the one that is being assigned counts, not the one that is still to be given back.
         topic_ids=_topic_ids(member, member.owned.topics) | _topic_ids(member, member.wanted_topics),
     )
 

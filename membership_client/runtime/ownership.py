@@ -21,24 +21,24 @@ Ownership = Mapping[TopicPartition, int | None]
 
 
 def being_assigned(member: Member) -> Partitions:
-    """What the assigned callback that runs now is given: the coordinator counts it as ours, `member.owned` not yet."""
+    """The partitions of a running assigned callback: the coordinator counts them as ours, `member.owned` does not yet."""
     call = member.call
     return call.partitions if call is not None and call.kind is CallbackKind.ASSIGNED else NOTHING
 
 
 def committable(member: Member) -> Partitions:
-    """What the application may commit. An assigned callback may commit where its partitions start."""
+    """The partitions whose offsets the application may commit: an assigned callback may commit where they start."""
     return member.owned | being_assigned(member)
 
 
 class OwnershipNumbers:
-    """How often the ownership of each partition has ended. Written on the membership thread, read on any."""
+    """How often the ownership of each partition has ended. Written on the membership thread, read on any thread."""
 
     def __init__(self) -> None:
         self._ended: Counter[TopicPartition] = Counter()
 
     def on_step(self, step: Step) -> None:
-        """Before anything else is done for a member that has given partitions up."""
+        """An observer of the member. It must be the first one, so that no other one sees a step before it is counted here."""
         if step.before.owned is not step.after.owned or step.before.call is not step.after.call:
             ended = committable(step.before) - committable(step.after)
             self._ended.update(ended.named(step.before.names))
@@ -49,5 +49,5 @@ class OwnershipNumbers:
         return {partition: number if owns(partition) else None for partition, number in numbers.items()}
 
     def is_over(self, partition: TopicPartition, number: int | None) -> bool:
-        """On the membership thread. None is the number of no ownership, and so is always over."""
+        """Has the ownership with that number ended? True for None. To be called on the membership thread."""
         return number != self._ended[partition]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from membership_client.core import reasons
 from membership_client.core.exception_summary import Raised
-from membership_client.core.machine import Step
+from membership_client.core.machine import Step, deadline
 from membership_client.core.member import Member, RunningCall
 from membership_client.partitions import Partitions
 from membership_client.rebalance_report import RebalanceCallback, RebalanceReport, RebalanceTrigger
@@ -22,7 +22,12 @@ from membership_client.runtime.rebalance_tracker import (
 from membership_client.types import Cause, CauseKind, TopicPartition
 
 _MOST_CALLBACKS = 100
-"""Of one rebalance, the newest: in a group that never comes to rest, a rebalance has no end."""
+"""How many callbacks of one rebalance are kept, the newest: in a group that never comes to rest, a rebalance has no end."""
+_LONG_S = 5.0
+"""A member on a busy machine is late by less than this."""
+_SOON_S = 20.0
+"""A heartbeat that is refused after a standstill may be preceded by a timeout, and by the search for the coordinator."""
+_BY_STANDSTILL = frozenset({CauseKind.FENCED, CauseKind.POLL_INTERVAL_EXCEEDED})
 
 
 class RebalanceHistory:
@@ -38,12 +43,29 @@ class RebalanceHistory:
         self._before: Member | None = None
         """The member before the rebalance that is under way."""
         self._callbacks: deque[RebalanceCallback] = deque(maxlen=_MOST_CALLBACKS)
+        self._stepped_at: float | None = None
+        self._standstill = (float("-inf"), 0.0)
+        """The last one: when it ended, by the member's clock, and how long it was."""
 
     def on_step(self, step: Step) -> None:
+        self._note_standstill(step)
         if step.after.state is not step.before.state:
             self.state_since = step.at
         for fact in self._tracker.follow(step):
             self._take(fact, step)
+
+    def _note_standstill(self, step: Step) -> None:
+        """Note it if something was due long before this step: the process was stopped, or got no processor or interpreter."""
+        quiet_s = 0.0 if self._stepped_at is None else step.at - self._stepped_at
+        self._stepped_at = step.at
+        if quiet_s > _LONG_S and (due := deadline(step.before)) is not None and step.at - due > _LONG_S:
+            self._standstill = step.at, quiet_s
+
+    def _stood_still_s(self, began: RebalanceBegan) -> float:
+        """How long the member did nothing just before the rebalance, if that may have brought it about."""
+        ended_at, seconds = self._standstill
+        is_cause = began.cause.kind in _BY_STANDSTILL and began.at - ended_at <= _SOON_S
+        return seconds if is_cause else 0.0
 
     def _take(self, fact: Fact, step: Step) -> None:
         if isinstance(fact, RebalanceBegan):
@@ -54,7 +76,8 @@ class RebalanceHistory:
             if call is not None:
                 self._callbacks.append(_callback(fact, call, step.before if fact.returned else step.after))
         elif isinstance(fact, RebalanceEnded) and self._before is not None:
-            self.last = _report(fact, self._before, step.after, self._callbacks)
+            still_s = self._stood_still_s(fact.began)
+            self.last = _report(fact, self._before, step.after, self._callbacks, still_s)
             self.ended_at, self._before = fact.at, None
 
 
@@ -70,24 +93,29 @@ def _callback(fact: CallbackEnded, call: RunningCall, member: Member) -> Rebalan
 
 
 def _type_and_place(error: Raised) -> str:
-    """Without its message, which may quote a record."""
+    """The exception without its message, which may quote a record."""
     return f"{error.kind} at {error.places[0]}" if error.places else error.kind
 
 
 def _report(
-    ended: RebalanceEnded, before: Member, after: Member, callbacks: Iterable[RebalanceCallback]
+    ended: RebalanceEnded,
+    before: Member,
+    after: Member,
+    callbacks: Iterable[RebalanceCallback],
+    stood_still_s: float,
 ) -> RebalanceReport:
     return RebalanceReport(
         state=after.state,
         epoch=after.epoch,
         cause=ended.began.cause,
-        triggered_by=trigger_of(ended.began.cause),
+        triggered_by=RebalanceTrigger.MEMBER if stood_still_s else trigger_of(ended.began.cause),
         ended_at=time.time(),
         seconds=ended.at - ended.began.at,
         owned=len(after.owned),
         got=_named(after.owned - before.owned, after),
         lost=_named(before.owned - after.owned, before),
         callbacks=tuple(callbacks),
+        stood_still_s=stood_still_s,
     )
 
 
@@ -109,5 +137,5 @@ def trigger_of(cause: Cause) -> RebalanceTrigger:
     _, is_classic, wish = cause.detail.partition("rebalance: ")
     if cause.kind is not CauseKind.GROUP_CHANGED or not is_classic or wish in _OF_OTHERS:
         return _TRIGGERS.get(cause.kind, RebalanceTrigger.APPLICATION)
-    # What is left is the reason that the application gave to enforce_rebalance().
+    # Any other detail is the reason that the application gave to enforce_rebalance().
     return RebalanceTrigger.MEMBER if wish in _SEEN_BY_MEMBER else RebalanceTrigger.APPLICATION

@@ -1,4 +1,4 @@
-"""Turns the steps of one member into facts about its rebalances: where they begin and end, and what lies between.
+"""Turns the steps of one member into facts about its rebalances: when they begin and end, and what happens in between.
 
 Times are the member's own: seconds on its monotonic clock.
 """
@@ -24,7 +24,7 @@ class RebalanceBegan:
     at: float
     cause: Cause
     epoch: int
-    """Before it."""
+    """The epoch before the rebalance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class CallbackEnded:
     """When it really began: a consumer's callbacks wait for a poll."""
     partitions: int
     moved: int
-    """How many of them changed hands: none if an assigned callback failed."""
+    """How many of the partitions are owned or given up by it: none if an assigned callback failed."""
     thread: str | None
     error: Raised | None
     returned: bool
@@ -71,7 +71,7 @@ class Fenced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceFailed:
-    """A rebalance under way came to nothing: fenced, out for want of polls, or ended. It may go on with a new join."""
+    """A rebalance under way failed: the member was fenced, did not poll in time, or ended. A new join may continue it."""
 
     at: float
     kind: CauseKind
@@ -83,7 +83,7 @@ class RebalanceEnded:
     began: RebalanceBegan
     outcome: str
     epoch: int
-    """After it."""
+    """The epoch after the rebalance."""
 
 
 Fact = (
@@ -100,7 +100,7 @@ CRASHED = "crashed"
 
 
 class RebalanceTracker:
-    """`follow` and `give_up` belong to the thread that owns the member; `settled_at` may be read by any."""
+    """`follow` and `give_up` belong to the thread that owns the member; any thread may read `settled_at`."""
 
     def __init__(self) -> None:
         self.settled_at: float | None = None
@@ -110,7 +110,7 @@ class RebalanceTracker:
         self._epoch = 0
 
     def follow(self, step: Step) -> Sequence[Fact]:
-        """In the order in which they happened; all of them at the time of the step, or before it."""
+        """The facts of a step, in the order in which they happened, at the time of the step or before it."""
         if step.before.state is S.STABLE and step.after.state is S.STABLE and self._began is None:
             return ()  # A heartbeat: nearly all steps are.
         return tuple(self._facts(step))
@@ -154,7 +154,7 @@ class RebalanceTracker:
 
 
 def _cause(step: Step) -> Cause:
-    """A member that was fenced while it owned nothing has joined again within the same step."""
+    """The cause of the rebalance. A member that was fenced while it owned nothing has joined again within the same step."""
     cause = step.after.cause or Cause(CauseKind.JOINED, "joined the group")
     return Cause(CauseKind.FENCED, cause.detail) if step.after.fences > step.before.fences else cause
 
@@ -188,7 +188,7 @@ def _ended(step: Step, call: RunningCall, returned: CallbackReturned) -> Callbac
 
 
 def _unfinished(step: Step) -> Iterator[CallbackEnded]:
-    """A close does not wait for ever for a callback."""
+    """The callback that a close did not wait for any longer."""
     call = step.after.call
     if call is not None:
         yield CallbackEnded(
@@ -211,14 +211,14 @@ _OUT = frozenset({S.UNSUBSCRIBED, S.STALE, S.FATAL})
 
 
 def at_rest(member: Member) -> bool:
-    """Stable, or out of the group with nothing left to do about it. Between two rests lies one rebalance."""
+    """Is the member stable, or out of the group with nothing left to do? Between two such moments lies one rebalance."""
     if member.state is S.STABLE or member.closed is not None:
         return True
     return member.state in _OUT and member.departure is None and member.call is None and not member.owned
 
 
 def phase_of(member: Member) -> str:
-    """Of a member that is not at rest."""
+    """The phase of the rebalance of a member that is not at rest."""
     if member.departure is not None:
         return "leaving"
     if member.state is S.RECONCILING:
@@ -231,5 +231,5 @@ _PHASES = {S.JOINING: "joining", S.ACK: "acknowledging", S.LEAVING: "leaving"}
 
 
 def outcome_of(member: Member) -> str:
-    """Of a member that is at rest again."""
+    """The outcome of the rebalance of a member that is at rest again."""
     return "closed" if member.closed is not None else member.state.value

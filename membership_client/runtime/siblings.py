@@ -1,7 +1,7 @@
 """The members of this process, which tell each other of changes that `core.siblings` finds in their steps.
 
-No locks, because a signal handler may make or close a member at any moment. No strong references: a member that the
-application has dropped goes. A forked child has none of its parent's members.
+There are no locks, because a signal handler may make or close a member at any moment. There are no strong references, so
+that a member that the application has dropped can be collected. A forked child has none of its parent's members.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ class Siblings:
         self._workers.discard(worker)
 
     def tell(self, worker: Worker, step: Step) -> None:
-        """What that step of that worker means to others. It only hands them an event, so it never waits for them."""
+        """Post what this step means to the siblings of the worker's member. Called on its thread; never waits."""
         event = announced(step.before, step.effects, step.after)
         if event is None:
             return
         for other in present(self._workers):
-            # Looking at the others here, on this thread, spares most of them a wake-up: 100 members would make 9,900.
+            # The check on this thread saves most siblings a wake-up: 100 members would cause 9,900.
             if other is not worker and are_siblings(step.after, other.member) and concerns(other.member, event):
                 other.sibling_changed(event)
 
     def clear(self) -> None:
-        """In a forked child."""
+        """For a forked child: its parent's members do not run there."""
         self._workers = weakref.WeakSet()
 
 

@@ -15,7 +15,7 @@ _MOST = 100_000
 
 
 class TopicNames:
-    """Any thread. Forgets everything when it is full, which costs one question per topic."""
+    """The names of topic ids. Any thread may use it. When it is full it is emptied, which costs one request per topic."""
 
     def __init__(self) -> None:
         self._names: dict[UUID, str] = {}
@@ -26,7 +26,7 @@ class TopicNames:
         self._names.update(names)
 
     def all_of(self, topic_ids: frozenset[UUID]) -> dict[UUID, str] | None:
-        """Their names; None unless every one of them is known."""
+        """The names of these topics; None unless all are known."""
         names = self._names
         known = {topic: names[topic] for topic in topic_ids if topic in names}
         return known if len(known) == len(topic_ids) else None
@@ -34,19 +34,19 @@ class TopicNames:
 
 @dataclass(frozen=True, slots=True)
 class NamedPartitions:
-    """Immutable. `named` has the partitions of all topics whose name is known."""
+    """Partitions with their names. `named` has the partitions of all topics whose name is known."""
 
     partitions: Partitions = NOTHING
     names: Mapping[UUID, str] = field(default_factory=lambda: MappingProxyType({}))
     named: frozenset[TopicPartition] = frozenset()
 
     def changed_to(self, partitions: Partitions, names: Mapping[UUID, str]) -> NamedPartitions:
-        """The same for other partitions; the work is that of the difference."""
+        """A value for other partitions; the work grows with the difference only."""
         if partitions is self.partitions:
             return self
         gone = frozenset((self.partitions - partitions).named(self.names))
         named = (self.named - gone).union((partitions - self.partitions).named(names))
         if len(named) != len(partitions):
-            # Two topics may have had the same name, one after the other; or a name is not known.
+            # A name is not known, or a topic was deleted and created again under its name.
             named = frozenset(partitions.named(names))
         return NamedPartitions(partitions, names, named)

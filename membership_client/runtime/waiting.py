@@ -9,10 +9,10 @@ from membership_client.errors import ConfigError
 from membership_client.types import MemberState, Snapshot
 
 Condition = MemberState | Callable[[Snapshot], bool]
-"""What can be waited for."""
+"""What `wait_until` waits for."""
 
 Tell = Callable[[Snapshot | Exception], None]
-"""Called with what ends a wait: on any thread, maybe more than once."""
+"""Called with the outcome of a wait: on any thread, maybe more than once."""
 
 
 class Waiter:
@@ -23,11 +23,11 @@ class Waiter:
         self.tell = tell
 
     def offer(self, snapshot: Snapshot) -> None:
-        """On the membership thread, so what the application's condition raises is told to the thread that waits."""
+        """Check a new snapshot, on the membership thread. What the condition raises goes to the thread that waits."""
         try:
             if snapshot.state is MemberState.FATAL or self.wanted(snapshot):
                 self.tell(snapshot)
-        except Exception as error:  # noqa: BLE001 - it is raised where it belongs
+        except Exception as error:  # noqa: BLE001 - the waiting thread raises it
             self.tell(error)
 
 
@@ -39,6 +39,8 @@ def _function_of(condition: Condition) -> Callable[[Snapshot], bool]:
     return condition
 
 
-def name_of(condition: Condition) -> str:
-    """For an error text."""
-    return condition.name if isinstance(condition, MemberState) else "the condition"
+def not_met(condition: Condition) -> str:
+    """What did not happen in time: a clause for an error text."""
+    if isinstance(condition, MemberState):
+        return f"The member was not {condition.name}"
+    return "The condition was not true"

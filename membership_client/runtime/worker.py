@@ -63,15 +63,16 @@ class Transport(Protocol):
 
 
 class SideTask(Protocol):
-    """Called by the owning thread only. One that raises is not called again."""
+    """What the owning thread does beside the membership. A task that raises is not called again."""
 
     def due_at(self, member: Member) -> float: ...
     def turn(self, worker: Worker, now: float) -> None: ...
 
 
 class Worker:
-    """`post` may be called by any thread and by signal handlers, `known` read; all else belongs to the owning thread.
+    """Runs a member: takes events in, steps, and carries out the effects.
 
+    Any thread, and a signal handler, may call `post` and read `known`; all else belongs to the owning thread.
     `member` is replaced as a whole after every step, so any thread that reads it sees one consistent moment.
     """
 
@@ -88,17 +89,17 @@ class Worker:
         self.polled_at: float | None = None
         """When the application last polled, written by its thread: cheaper than an event for every poll."""
         self.is_held: Callable[[], bool] = lambda: False
-        """Does the application do long work that it has announced? Then it counts as polling."""
+        """Does the application do long work that it has announced with hold()? Then it counts as polling."""
         self.every_second: Callable[[], None] | None = None
-        """Called on the owning thread at least once a second, if there is one."""
+        """Called on the owning thread at least once a second; None if nothing is to be called."""
         self.before_state: Callable[[MemberState], None] = lambda _: None
-        """Told of a new state on the owning thread, before any other thread can see it."""
+        """Called with a new state on the owning thread, before any other thread can see it."""
         self.keeper: KeeperControl | None = None
-        """Sends heartbeats while the interpreter is held, if it is configured."""
+        """Has heartbeats sent while the interpreter is held; None if that is not configured."""
         self.side_task: SideTask | None = None
-        """What else this thread does with the connections of the member, and the membership does not need."""
+        """What else this thread does on the connections of the member, such as pushing metrics."""
         self._delayed_call: tuple[RunCallback, float] | None = None
-        """A callback that has not begun, and when it does at the latest."""
+        """A callback that was not handed to the runner yet, and until when that may wait."""
         self.runner: CallbackRunner | None = None
         self.stopped = False
         self.due_at = math.inf
@@ -106,21 +107,23 @@ class Worker:
         self._transport = transport
         self._observers = list(observers)
         self._names = names or TopicNames()
-        self._clock = clock or time.monotonic  # Looked up now: the test kit runs members in virtual time.
+        # The clock is looked up for each member, because the test kit replaces it for members in virtual time.
+        self._clock = clock or time.monotonic
         self._inbox: deque[Event | CoordinatorRequest] = deque()
+        """What the member has not processed yet. Other threads add to it; each call of its methods is atomic."""
         self._siblings_changed: set[SiblingChanged] = set()
-        """Events that the member has not processed yet. Other threads add to it; each call of its methods is atomic."""
+        """The events of siblings that wait in the inbox."""
         self._coordinator_requests = CoordinatorRequests()
         self._noted_poll: float | None = None
         self._returned: CallbackReturned | None = None
 
     @property
     def known(self) -> Member:
-        """The member with the return of its last callback, also if the owning thread has not taken it in yet.
+        """The member after the return of its last callback, also if the owning thread has not processed that return yet.
 
         What that callback assigned is owned, and what it revoked is not, from the moment it returns. A busy machine
-        can let milliseconds pass until the owning thread runs; an application that already reads the new partitions
-        took them for another member's, and dropped their records. Any thread.
+        can let milliseconds pass until the owning thread runs. An application that already reads the new partitions would
+        otherwise take them for another member's, and drop their records. Any thread.
         """
         member, event = self.member, self._returned
         if event is None or member.call is None or member.call.call_id != event.call_id:
@@ -139,9 +142,9 @@ class Worker:
             self.post(event)
 
     def _take_return(self, event: CallbackReturned) -> None:
-        """Any thread."""
-        # First the inbox: a commit that another thread asks for as soon as the partition is known as owned comes behind
-        # this event. In front of it, the owning thread would refuse it.
+        """A callback has returned. Any thread."""
+        # The inbox comes first. Another thread may commit as soon as `known` shows the partition as owned; if its request
+        # were in front of this event, the owning thread would refuse it.
         self._inbox.append(event)
         self._returned = event
         self._transport.wakeup()
@@ -154,12 +157,12 @@ class Worker:
             self._refuse_requests()
 
     def start_request(self, wanted: CoordinatorRequest) -> None:
-        """As `run_request`, at once. For the owning thread."""
+        """Like `run_request`, but sent at once. For the owning thread."""
         if (request := self._coordinator_requests.start(wanted, self.member)) is not None:
             self._transport.send(request)
 
     def run(self) -> None:
-        """Until the member is closed."""
+        """Run the member until it is closed. Raises what a bug of this library raises, after the member has ended FATAL."""
         try:
             while not self.stopped:
                 self.run_once()
@@ -182,8 +185,8 @@ class Worker:
             self._perform(effect)
 
     def run_once(self) -> None:
-        """Wait until something happens or time is up, then take all of it in."""
-        # An answer that came while this thread waited for the processor is not late: look once more before a timeout counts.
+        """Wait until something happens or a rule is due, then process all that has happened."""
+        # An answer that came while this thread waited for the processor is not late: look once more before a request times out.
         timeout_s = self._timeout_s()
         self.due_at = math.inf if timeout_s is None else self._clock() + timeout_s
         answers = self._transport.wait(timeout_s) or self._transport.wait(0.0)
@@ -207,21 +210,21 @@ class Worker:
         try:
             task.turn(self, self._clock())
         except Exception:
-            # It must not harm the member.
+            # A side task must not harm the member.
             self.side_task = None
             logger.exception("%r raised and is no longer called.", task)
 
     def _take_in(self, posted: Event | CoordinatorRequest) -> None:
         if not isinstance(posted, CoordinatorRequest):
             if isinstance(posted, SiblingChanged):
-                # Before the step: the same may happen once more after it.
+                # Before the step, because an equal event may come once more after it.
                 self._siblings_changed.discard(posted)
             self._take(posted)
         else:
             self.start_request(posted)
 
     def _refuse_requests(self) -> None:
-        """No other thread may wait for a thread that has ended."""
+        """Answer all requests with an error, because no other thread may wait for a thread that has ended."""
         self._coordinator_requests.drop_all(_ENDED)
         while self._inbox:
             posted = self._inbox.popleft()
@@ -256,7 +259,7 @@ class Worker:
         if report is not None and again:
             self.post(report)
         elif report is not None:
-            # Nothing of that step was carried out. It is repeated by a member that knows what the keeper was told.
+            # Nothing of that step was carried out. It is repeated after the member has learned what the keeper was told.
             self._take(report)
             self._take(event, again=True)
             return
@@ -288,12 +291,12 @@ class Worker:
                 pass  # For observers only.
 
     def _start_delayed_call(self, *, at_once: bool = False) -> None:
-        """Partitions are brought once the keeper is ready, or has had its time: the application may hold the interpreter next."""
+        """Run a callback. An assigned one waits until the keeper is ready, because it may hold the interpreter at once."""
         if self._delayed_call is None:
             return
         call, at = self._delayed_call
         brings = call.kind is CallbackKind.ASSIGNED
-        if brings and not at_once and self.keeper is not None and self.keeper.gets_ready and self._clock() < at:
+        if brings and not at_once and self.keeper is not None and self.keeper.is_opening and self._clock() < at:
             return
         assert self.runner is not None
         self._delayed_call = None

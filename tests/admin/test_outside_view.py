@@ -82,7 +82,7 @@ def test_members_that_come_and_go_or_change_their_topics_flap() -> None:
     """They are counted by instance id, or by client id and host, because a member id is new each time."""
 
     def with_new(number: int, topics: str) -> GroupView:
-        member = replace(CALM.members[1], member_id=f"m{number}", topics=frozenset({topics}))
+        member = replace(CALM.members[1], member_id=f"n{number}", topics=frozenset({topics}))
         return replace(CALM, epoch=5 + number, members=(CALM.members[0], member))
 
     (flaps,) = seen(*(with_new(number, "orders") for number in range(5)))
@@ -90,6 +90,18 @@ def test_members_that_come_and_go_or_change_their_topics_flap() -> None:
     assert "joined 4 times in 8 s; the group rebalanced 4 times." in flaps.sentence
     (changes,) = seen(*(replace(with_new(0, f"topic-{look}"), epoch=look) for look in range(5)))
     assert "changed its subscription 4 times" in changes.sentence
+
+
+def test_a_classic_member_without_topics_during_a_rebalance_has_not_changed_them() -> None:
+    """Coordinators describe subscriptions of classic groups only while these are stable: each rebalance counted as two changes."""
+    stable = replace(CALM, protocol="classic", epoch=None, assignment_epoch=None)
+    members = tuple(replace(member, topics=frozenset()) for member in stable.members)
+    rebalancing = replace(stable, state="PreparingRebalance", members=members)
+    assert seen(*[stable, rebalancing] * 6) == []
+    one, two = stable.members
+    changed = [replace(stable, members=(replace(one, topics=frozenset({f"t{n}"})), two)) for n in range(5)]
+    (flaps,) = seen(*(view for each in changed for view in (each, rebalancing)))
+    assert "changed its subscription 4 times" in flaps.sentence
 
 
 def test_members_that_share_a_name_flap_only_if_they_come_and_go() -> None:

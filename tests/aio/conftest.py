@@ -1,4 +1,4 @@
-"""A group and a topic of a test's own."""
+"""Fixtures: a group and a topic for each test."""
 
 from __future__ import annotations
 

@@ -37,12 +37,12 @@ class Stage:
 
     @asynccontextmanager
     async def consumer(self, **config: Any) -> AsyncIterator[aio.Consumer]:
-        """Not yet subscribed."""
+        """A consumer that has not subscribed yet."""
         async with aio.Consumer(self.config(**config)) as consumer:
             yield consumer
 
     def produce(self, count: int, partitions: Iterable[int] | None = None) -> None:
-        """So many records to each of the partitions."""
+        """Produce `count` records to each of the partitions."""
         producer = Producer({"bootstrap.servers": self.group.bootstrap_servers, "linger.ms": 5})
         for number in range(self.partitions) if partitions is None else partitions:
             for _ in range(count):
@@ -53,7 +53,7 @@ class Stage:
         return confluent_kafka.TopicPartition(self.topic, number, offset)
 
     def committed(self, number: int = 0) -> int:
-        """As somebody outside the group sees it."""
+        """The group as an administrator sees it."""
         config = {"bootstrap.servers": self.group.bootstrap_servers, "group.id": self.group.id}
         onlooker = confluent_kafka.Consumer(config)
         (found,) = onlooker.committed([self.place(number)], timeout=PATIENCE_S)
@@ -62,12 +62,12 @@ class Stage:
 
 
 def run(story: Coroutine[Any, Any, T]) -> T:
-    """A test's story in a loop of its own, which complains about what is not awaited."""
+    """Run a test's coroutine in a loop of its own, which reports coroutines that are not awaited."""
     return asyncio.run(asyncio.wait_for(story, 2 * PATIENCE_S), debug=True)
 
 
 async def until(check: Callable[[], T], what: str) -> T:
-    """The first true value of `check`, while the loop goes on."""
+    """Wait for a true value of `check` and return it; the loop goes on meanwhile."""
     give_up_at = time.monotonic() + PATIENCE_S
     while not (value := check()):
         assert time.monotonic() < give_up_at, f"not within {PATIENCE_S:g} s: {what}"
@@ -76,7 +76,7 @@ async def until(check: Callable[[], T], what: str) -> T:
 
 
 async def read(consumer: aio.Consumer, count: int) -> list[Message]:
-    """So many records, or a failure."""
+    """Read `count` records, or fail."""
     messages: list[Message] = []
     async with asyncio.timeout(PATIENCE_S):
         while len(messages) < count:
@@ -85,7 +85,7 @@ async def read(consumer: aio.Consumer, count: int) -> list[Message]:
 
 
 async def keep_reading(consumer: aio.Consumer, into: list[Message]) -> None:
-    """In a task: records until the consumer is closed."""
+    """A task that reads records until the consumer is closed."""
     async for message in consumer:
         into.append(message)  # noqa: PERF401 - a comprehension would show them only at the end
 

@@ -43,8 +43,8 @@ def test_what_a_job_raises_is_raised_where_it_is_awaited() -> None:
     asyncio.run(story(), debug=True)
 
 
-def test_after_the_end_everybody_is_told() -> None:
-    """Those who wait already, and those who come later; nobody hangs."""
+def test_after_the_end_all_calls_are_refused() -> None:
+    """Calls that wait already end, and so do later ones; none hangs."""
 
     async def story() -> None:
         actor, begun, go_on = Actor("a"), threading.Event(), threading.Event()

@@ -65,7 +65,7 @@ def test_a_record_that_comes_for_a_cancelled_task_is_neither_lost_nor_committed(
                 await consumer.getone(timeout_s=0.05)
             task = asyncio.create_task(consumer.getone())
             await asyncio.sleep(0)
-            # The loop is busy while the records come, so whoever waits for them is cancelled before it can look.
+            # The loop is busy while the records come, so a coroutine that waits for them is cancelled before it can take them.
             stage.produce(5)
             eventually(lambda: len(consumer._fetcher._buffer) > 0, "a record in line")
             await cancelled(task)
@@ -141,7 +141,7 @@ def test_no_thread_outlives_its_consumer(stage: Stage) -> None:
     assert not any(thread.is_alive() for thread in left)
 
 
-def test_a_commit_that_nobody_answers_can_be_cancelled(kafka_factory: Callable[..., KafkaCluster]) -> None:
+def test_a_commit_without_an_answer_can_be_cancelled(kafka_factory: Callable[..., KafkaCluster]) -> None:
     """Without a broker: the loop goes on, the consumer's thread is free for others, and closing is bounded."""
     cluster = kafka_factory()
     group = Group(cluster.bootstrap_servers, "unanswered")

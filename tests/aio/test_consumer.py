@@ -199,7 +199,7 @@ def test_two_consumers_share_a_group_in_one_loop(stage: Stage) -> None:
 
 
 def test_calls_get_through_while_another_task_awaits_records(stage: Stage) -> None:
-    """The C library lets in one thread at a time; nobody waits at its door, and the loop never does."""
+    """The C library lets in one thread at a time; no other thread waits for it, and the loop never does."""
 
     async def story() -> None:
         async with stage.consumer() as consumer:
@@ -258,7 +258,7 @@ def test_what_looks_only_is_plain(new_stage: NewStage) -> None:
 
 
 def test_errors_are_of_both_kinds(stage: Stage) -> None:
-    """A KafkaException for whoever catches those, and the type that says what happened."""
+    """It is a KafkaException, and of the type that says what happened."""
 
     async def wrong(consumer: object) -> None: ...
 
@@ -285,7 +285,7 @@ def test_errors_are_of_both_kinds(stage: Stage) -> None:
         aio.Consumer(stage.config())
 
 
-def test_closing_is_done_once_and_ends_whoever_awaits_records(stage: Stage) -> None:
+def test_closing_is_done_once_and_ends_calls_that_await_records(stage: Stage) -> None:
     """An iteration ends, a getone() is told, and a second close() returns the same report."""
 
     async def story() -> None:

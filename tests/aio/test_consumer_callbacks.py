@@ -205,7 +205,7 @@ def test_a_callback_that_outlasts_the_groups_patience_is_cancelled(stage: Stage)
 
     error = run(outlasting(stage, nothing, max_poll_interval_ms=1000))
     assert isinstance(error, CallbackFailedError)
-    assert "It was cancelled" in str(error)
+    assert "The callback was cancelled" in str(error)
 
 
 def test_a_callback_is_cancelled_when_its_partitions_are_lost(stage: Stage) -> None:
@@ -303,7 +303,7 @@ def test_beside_a_hold_other_partitions_are_given_up_at_once(new_stage: NewStage
 
 
 def test_the_poll_interval_measures_the_time_between_two_awaits_for_records(new_stage: NewStage) -> None:
-    """Who stays away too long loses the partitions, and has them again after awaiting records once more."""
+    """A consumer that awaits no records for too long loses its partitions, and gets them again when it awaits records."""
     stage = new_stage(partitions=1)
     stage.produce(50)
     lost: list[int] = []
@@ -313,7 +313,7 @@ def test_the_poll_interval_measures_the_time_between_two_awaits_for_records(new_
             consumer.subscribe([stage.topic], on_lost=lambda consumer, partitions: lost.append(len(partitions)))
             assert offsets(await read(consumer, 1)) == [0]
             await until(lambda: consumer.snapshot.state is MemberState.STALE, "a stale member")
-            assert not lost, "nobody awaits records"
+            assert not lost, "no coroutine awaits records"
             while not lost:
                 await consumer.getmany(timeout_s=0.05)
             while not consumer.snapshot.owned:

@@ -69,7 +69,7 @@ def test_a_coroutine_is_cancelled_when_the_group_waits_no_longer() -> None:
     """And the error says why."""
     error = outcome_of(sleep_for_ever, remaining_s=0.05)
     assert isinstance(error, CallbackFailedError)
-    assert "the group waits for it no longer" in str(error)
+    assert "the group does not wait for it any longer" in str(error)
 
 
 def test_a_coroutine_is_cancelled_when_it_is_given_up() -> None:
@@ -87,7 +87,7 @@ def test_a_coroutine_is_cancelled_when_it_is_given_up() -> None:
 
 
 def test_a_callback_that_finishes_after_its_cancellation_has_not_failed() -> None:
-    """Who catches the cancellation and completes the work is believed."""
+    """A callback that catches the cancellation and completes its work counts as successful."""
 
     async def stubborn() -> None:
         try:
@@ -111,7 +111,7 @@ def test_a_closed_loop_runs_nothing_and_the_text_says_so() -> None:
 
 
 def test_a_loop_that_closes_before_the_callbacks_turn_is_noticed() -> None:
-    """Whoever waits looks after it."""
+    """The waiting thread notices it."""
     loop = asyncio.new_event_loop()
     outcome: list[BaseException | None] = []
     call = LoopCall(loop, sleep_for_ever, context(), outcome.append)

@@ -189,7 +189,7 @@ def test_partitions_one_by_one(new_stage: NewStage) -> None:
     run(story())
 
 
-def test_what_nobody_reads_does_not_pile_up(new_stage: NewStage) -> None:
+def test_records_that_are_not_awaited_do_not_pile_up(new_stage: NewStage) -> None:
     """While one partition is awaited, others are fetched up to a number of records, and go on when they are awaited."""
     stage = new_stage(partitions=2)
     stage.produce(6000, partitions=[0])

@@ -56,7 +56,7 @@ def test_other_tasks_have_a_turn_while_records_abound() -> None:
 
 
 def test_a_stop_before_the_loop_wakes_up_hands_out_nothing() -> None:
-    """The thread was certain, and by the time of the taker nobody is: the bug was that the thread's word still counted."""
+    """The thread was certain of the membership, and the coroutine no longer: the bug was that the thread's answer still counted."""
 
     async def story() -> None:
         source, jobs = Source(), list[Callable[[], None]]()
@@ -98,7 +98,7 @@ def test_a_request_that_is_on_its_way_while_the_thread_reads_is_heard() -> None:
 
 
 def test_an_error_that_concerns_no_partition_is_for_everyone() -> None:
-    """Who awaits one partition is told of a late poll, too; the end of another partition waits for its own reader."""
+    """A coroutine that awaits one partition also gets the event of a late poll; the end of another partition waits for its own reader."""
     place = TopicPartition("orders", 1)
     demand = Demand(1, partitions=frozenset({place}))
     end = KafkaError(KafkaError._PARTITION_EOF)

@@ -1,4 +1,4 @@
-"""Programs that end without closing: asyncio.run() returns, the process ends, and nobody complains."""
+"""Programs that end without closing: asyncio.run() returns, the process ends, and nothing is written to stderr."""
 
 from __future__ import annotations
 
@@ -141,4 +141,4 @@ def test_a_loop_that_ends_inside_a_callback(new_stage: NewStage) -> None:
     code, complaints = end_of(stage, INSIDE_A_CALLBACK)
     assert code == 0
     assert "Warning" not in complaints
-    assert "as its event loop's other tasks were" in complaints
+    assert "as the other tasks of its event loop were" in complaints

@@ -1,4 +1,4 @@
-"""Who is told of a budget that runs out, and what it shows."""
+"""Which function is called when a time limit is half used up, and with what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topic and a group of a test's own; consumers that a test left open are closed."""
+"""Fixtures: a topic and a group for each test; consumers that a test left open are closed."""
 
 from __future__ import annotations
 

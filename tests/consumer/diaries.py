@@ -1,4 +1,4 @@
-"""What consumers in several processes wrote down, and whether it can all be true of one group."""
+"""Diaries that consumers in several processes wrote, and checks that they can all be true of one group."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Span = tuple[int, float, float]
 
 @dataclass
 class Diary:
-    """One process's; `stopped_at` says when it was killed, or stopped for longer than a session."""
+    """The diary of one process; `stopped_at` says when it was killed, or stopped for longer than a session."""
 
     path: Path
     stopped_at: list[float] = field(default_factory=list)
 
     @functools.cached_property
     def entries(self) -> list[Entry]:
-        """All of them, so ask when the process has ended. A line that a kill cut off is none."""
+        """All entries; to be called when the process has ended. A line that a kill cut off is left out."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         read = [json.loads(line) for line in lines if line.endswith("}")]
         return [Entry(**{**entry, "partitions": tuple(entry["partitions"])}) for entry in read]
@@ -68,7 +68,7 @@ class Diary:
         read[partition] = offset
 
     def spans(self) -> Iterator[Span]:
-        """Of each partition; records of a lost one that still came after the stop are outside."""
+        """The times of each partition; records of a lost one that still came after the stop are outside."""
         held: dict[int, float] = {}
         for entry in self.entries:
             for partition in entry.partitions if entry.kind != "record" else ():
@@ -80,19 +80,19 @@ class Diary:
             yield partition, start, self._silent(start, float("inf"))
 
     def _end(self, entry: Entry, start: float) -> float:
-        """A revoke that waited while the process slept comes too late, however it calls itself."""
+        """When the process held the partition no longer. A revoke that waited while the process was stopped counts as a loss."""
         slept = any(start <= at <= entry.at for at in self.stopped_at)
         return self._silent(start, entry.at) if slept or entry.kind == "lost" else entry.at
 
     def _silent(self, start: float, end: float) -> float:
-        """When it fell silent: whoever is stopped or killed may lose its partitions from then on."""
+        """When the process became silent: a process that is stopped or killed may lose its partitions from then on."""
         stops = [at for at in self.stopped_at if at <= end]
         assert stops, f"{self.path.name}: partitions were lost without a stop before {end}"
         return next((at for at in stops if at >= start), start)
 
 
 def assert_never_shared(diaries: Iterable[Diary]) -> None:
-    """No partition was in the hands of two processes at any moment."""
+    """No partition was held by two processes at any moment."""
     # A callback that waited for a sleeper to wake up gave nothing to it, and what it gave was lost at once.
     spans = sorted((p, start, end) for diary in diaries for p, start, end in diary.spans() if end > start)
     for (partition, _, end), (following, start, _) in itertools.pairwise(spans):

@@ -1,4 +1,4 @@
-"""Runs the programs beside this file: as they are, and with nothing changed but where their Consumer comes from."""
+"""Runs the programs beside this file: as they are, and with our Consumer in place of confluent-kafka's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.integration.members import QUICK
 
 PARTITIONS = 3
 RECORDS = 100
-"""In each partition."""
+"""The number of records in each partition."""
 _FIRST_AT_MS = int(time.time() * 1000) - 60_000
 """Records with the same offset are of the same millisecond, wherever they are and however slowly they were produced."""
 
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 class Stand:
-    """Where programs are run, each in a group of its own."""
+    """Runs programs, each in a group of its own."""
 
     def __init__(self, bootstrap_servers: str, directory: Path) -> None:
         self._servers = bootstrap_servers
@@ -61,7 +61,7 @@ class Stand:
         return name
 
     def run_both(self, program: str, *topics: str) -> tuple[Outcome, Outcome]:
-        """Ours and theirs, at the same time."""
+        """Run the program with both libraries at the same time."""
         with ThreadPoolExecutor(2) as pool:
             ours, theirs = (pool.submit(run, program, *topics) for run in (self.run_ours, self.run_theirs))
             return ours.result(), theirs.result()
@@ -75,7 +75,7 @@ class Stand:
         return self._run(program, source.replace(_THEIRS, _OURS), topics)
 
     def run_module(self, program: str, *topics: str) -> Outcome:
-        """With every name of confluent-kafka from our drop-in for it."""
+        """The program, with all names of confluent-kafka imported from our drop-in."""
         return self._run(program, _source(program).replace("confluent_kafka", "membership_client.confluent"), topics)
 
     def _run(self, program: str, source: str, topics: Sequence[str]) -> Outcome:

@@ -23,7 +23,7 @@ async def for_asyncio() -> list[Any]:
 
 
 def names_of(thing: object) -> list[str]:
-    """Of the class as it is before the fork."""
+    """The public names of the class as it is before the fork."""
     special = ("__enter__", "__aenter__", "__iter__", "__aiter__", "__anext__")
     return [name for name in dir(type(thing)) if not name.startswith("_") or name in special]
 
@@ -36,7 +36,7 @@ async def use(thing: object, name: str) -> object:
 
 
 def outcome_of(thing: object, name: str) -> str:
-    """The type of what it raised, what it returned, or that it hangs."""
+    """How the call ended: the type of the exception, the value, or that it hangs."""
     outcome: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def work() -> None:

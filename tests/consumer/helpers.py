@@ -1,4 +1,4 @@
-"""Consumers that remember what happened to them, and the topic and group that a test has for itself."""
+"""Consumers that keep what happened to them, and the topic and group of a test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.integration.members import PATIENCE_S, QUICK, Group, eventually
 
 Places = list[confluent_kafka.TopicPartition]
 Action = Callable[[Consumer, Places], object]
-"""What a test does inside a callback."""
+"""A function that a test calls inside a callback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Reader:
         return self.note(self.consumer.consume(count, timeout_s))
 
     def note(self, messages: Iterable[Message | None]) -> list[Message]:
-        """Records that came; an error instead of one is raised."""
+        """The records that came; raises an error that came instead of one."""
         came = [message for message in messages if message is not None]
         for message in came:
             if (error := message.error()) is not None:
@@ -68,7 +68,7 @@ class Reader:
         return came
 
     def read(self, count: int) -> list[Message]:
-        """The next so many records."""
+        """The next `count` records."""
         start = len(self.records)
         eventually(lambda: (self.poll(), len(self.records) - start >= count)[1], f"{count} records")
         return self.records[start:]
@@ -86,7 +86,7 @@ class Reader:
         return [(number_of(message), offset_of(message)) for message in tuple(self.records)]
 
     def assert_nothing_after_revoke(self) -> None:
-        """No record came of a partition that was not held at that moment."""
+        """Assert that no record came of a partition that was not held at that moment."""
         held: frozenset[int] = frozenset()
         for event in self.story:
             if event.kind == "record":
@@ -96,7 +96,7 @@ class Reader:
 
 
 class World:
-    """A topic, its group on the same broker, and the readers a test makes; `settings` are the group's."""
+    """A topic, its group on the same broker, and the readers of a test; `settings` are the group's."""
 
     def __init__(self, bootstrap_servers: str, name: str, partitions: int, **settings: int) -> None:
         self.bootstrap_servers = bootstrap_servers
@@ -113,18 +113,18 @@ class World:
         return {**base, "auto.offset.reset": "earliest", "enable.auto.commit": False, **(more or {})}
 
     def reader(self, config: dict[str, Any] | None = None, **actions: Action) -> Reader:
-        """Has not subscribed yet."""
+        """A reader that has not subscribed yet."""
         self.readers.append(Reader(self, self.config(config), **actions))
         return self.readers[-1]
 
     def join(self, config: dict[str, Any] | None = None, **actions: Action) -> Reader:
-        """Has subscribed; nothing is awaited."""
+        """A reader that has subscribed; nothing is awaited."""
         reader = self.reader(config, **actions)
         reader.subscribe()
         return reader
 
     def owner(self, config: dict[str, Any] | None = None, **actions: Action) -> Reader:
-        """Owns all partitions; whatever came meanwhile is in its records."""
+        """A reader that owns all partitions; records that came meanwhile are in `records`."""
         reader = self.join(config, **actions)
         self.settle(reader)
         return reader
@@ -141,7 +141,7 @@ class World:
         return stable and sorted(owned) == list(range(self.partitions)) and all(reader.owned for reader in readers)
 
     def produce(self, count: int, partitions: Iterable[int] | None = None, topic: str | None = None) -> None:
-        """So many records to each of the partitions."""
+        """Produce `count` records to each of the partitions."""
         producer = Producer({"bootstrap.servers": self.bootstrap_servers, "linger.ms": 5, "log_level": 0})
         for number in range(self.partitions) if partitions is None else partitions:
             for _ in range(count):

@@ -1,4 +1,4 @@
-"""Starts `reading_process.py`, and does to it what happens to processes."""
+"""Starts `reading_process.py`, and stops, signals and kills it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_a_process_that_was_away_hands_out_nothing_before_its_loss(
     if since[0].kind == "record":
         since = [entry for entry in since if entry.at > since[0].at]
     assert since[0].kind == "lost"
-    # Whoever of the two has a partition by now goes on from there.
+    # The member that owns a partition by now goes on from there.
     assert all(offset >= inherited for offset in world.committed().values())
     assert min(entry.offset for entry in since if entry.kind == "record" and entry.offset is not None) >= inherited
 

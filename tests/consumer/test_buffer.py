@@ -82,7 +82,7 @@ def test_a_partition_is_read_up_to_its_first_record_in_the_buffer() -> None:
 
 
 def test_a_partition_has_no_position_before_its_first_record_was_handed_out() -> None:
-    """Or what was only read ahead would be committed, as an offset that nobody has read up to."""
+    """Or what was only read ahead would be committed, as an offset that the application has not reached."""
     buffer = Buffer()
     buffer.restart([P0, P1])
     buffer.read(lambda *_: messages((0, 7), (1, 3), (0, 8)), 3, 0.0)

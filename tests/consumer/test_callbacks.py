@@ -73,7 +73,7 @@ def test_poll_raises_what_on_assign_raised_and_the_assignment_is_tried_again(wor
 
 
 def test_poll_raises_what_on_revoke_raised_and_the_partitions_go_all_the_same(world: World) -> None:
-    """Nobody else has to wait because one application failed."""
+    """Other members do not wait because one application failed."""
     error = OopsError("revoke")
     old = world.owner(revoke=raising(error))
     new = world.join()
@@ -209,7 +209,7 @@ def test_a_listener_is_told_on_the_polling_thread(world: World) -> None:
 
 
 async def asynchronous(consumer: object, partitions: object) -> None:
-    """What nobody would await."""
+    """A coroutine function is refused, because nothing would await it."""
 
 
 @pytest.mark.parametrize(

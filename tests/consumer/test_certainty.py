@@ -30,7 +30,7 @@ class Watched(Play):
         return effects
 
     def live(self, seconds: float) -> None:
-        """As a process that runs: somebody looks once a second."""
+        """Run like a process that is not stopped: a thread looks at the clock once a second."""
         until = self.now + seconds
         while self.now < until:
             self.advance(LOOK_S)
@@ -94,7 +94,7 @@ def test_a_machine_that_slept_is_noticed(play: Watched) -> None:
 
 
 def test_who_is_out_is_certain_again_when_it_is_back(play: Watched) -> None:
-    """Also though nobody was away."""
+    """Also if the process was not stopped."""
     play.live(INTERVAL_S)
     play.answer(Heartbeat, Refused(FENCED_MEMBER_EPOCH))
     assert not play.pauses.look()
@@ -105,7 +105,7 @@ def test_who_is_out_is_certain_again_when_it_is_back(play: Watched) -> None:
 
 
 def test_without_a_membership_there_is_nothing_to_doubt(play: Watched) -> None:
-    """Whoever assigns by hand reads on, however long it was away."""
+    """A consumer with its own assignment reads on, however long its process was stopped."""
     alone = PauseDetection()
     play.now += 1000
     assert alone.look()

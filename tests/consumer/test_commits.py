@@ -61,7 +61,7 @@ def test_outcomes_are_told_on_the_polling_thread_in_order(world: World) -> None:
 
 
 def test_an_outcome_is_told_inside_a_blocked_poll(world: World) -> None:
-    """Nobody waits for the next record to learn what became of a commit."""
+    """The outcome of a commit is reported although no record comes."""
     outcomes: list[Outcome] = []
     reader = world.owner(with_outcomes(outcomes))
     reader.read(20 - len(reader.records))

@@ -128,7 +128,7 @@ def test_other_requests_keep_their_place() -> None:
     committer.stop()
 
 
-def test_who_waits_gets_the_error_and_who_waits_too_long_is_told() -> None:
+def test_a_waiting_thread_gets_the_error_or_a_timeout() -> None:
     """The commit itself stays under way."""
     coordinator = Coordinator(error=OffsetError("Given up."))
     committer = Committer(coordinator.commit, coordinator.ownership_of, "test-commits")

@@ -46,7 +46,7 @@ Outcome = tuple[str, Any, Any]
 
 
 def outcomes(consumer: confluent_kafka.DeserializingConsumer[Any, Any], topic: str, count: int) -> list[Outcome]:
-    """What so many polls gave or raised."""
+    """What `count` polls returned or raised."""
     found: list[Outcome] = []
     consumer.subscribe([topic])
 

@@ -67,7 +67,7 @@ def test_seek_in_on_assign_is_more_than_a_drop_in(stand: Stand) -> None:
 
 
 def _committed_records(kafka: KafkaCluster, topic: str) -> set[tuple[int | None, bytes | None]]:
-    """Partition and value of each record, read by somebody else, who does not see open or aborted transactions."""
+    """Partition and value of each record, as another consumer reads them, without open and aborted transactions."""
     config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": topic, "enable.partition.eof": True}
     reader = confluent_kafka.Consumer({**config, "isolation.level": "read_committed", "log_level": 0})
     reader.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in range(PARTITIONS)])

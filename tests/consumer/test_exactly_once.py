@@ -118,7 +118,7 @@ def test_an_earlier_epoch_is_refused_for_a_partition_that_has_moved(world: World
 
 
 def test_a_member_that_left_is_refused_before_and_after_it_knows(world: World) -> None:
-    """Also once the group is empty, in which brokers let anybody commit who claims no membership."""
+    """Also once the group is empty, in which brokers accept commits of clients without a membership."""
     owner = world.owner()
     before = owner.consumer.consumer_group_metadata()
     owner.consumer.close()
@@ -138,8 +138,8 @@ def test_a_member_that_was_removed_is_refused_until_it_has_polled_and_joined_aga
     assert commit_in_transaction(world, owner.consumer.consumer_group_metadata(), 0, 7) == "accepted"
 
 
-def test_without_a_subscription_anybody_may_commit(world: World) -> None:
-    """As with confluent-kafka: whoever assigns by hand has no membership to be checked."""
+def test_without_a_subscription_every_client_may_commit(world: World) -> None:
+    """As with confluent-kafka: a consumer with its own assignment has no membership to be checked."""
     reader = world.reader()
     reader.consumer.assign([world.place(0, 0)])
     assert commit_in_transaction(world, reader.consumer.consumer_group_metadata(), 0, 7) == "accepted"

@@ -15,10 +15,10 @@ from tests.integration.members import eventually
 pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 WARM_UP = 50
-"""After so many everything that is kept for a while, such as the last steps, is full."""
+"""After this number of rounds all bounded stores, such as that of the last steps, are full."""
 REBALANCES = 150
 CONFIG = {"enable.auto.commit": True, "auto.commit.interval.ms": 60_000, "fetch.wait.max.ms": 10}
-"""Brokers keep nobody waiting: what is fetched of the old topic would hold up the new one."""
+"""Brokers answer fetches at once: a fetch of the old topic that waits would delay the new one."""
 
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])

@@ -225,7 +225,7 @@ def test_a_refused_key_says_why(name: str) -> None:
 
 @pytest.mark.parametrize("config", [{"no.such.key": 1}, {"fetch.min.bytes": "many"}, {"isolation.level": "some"}])
 def test_what_librdkafka_refuses_is_its_own_error(config: dict[str, Any]) -> None:
-    """A key that nobody knows, and values of keys that are librdkafka's: the same error, letter by letter."""
+    """An unknown key, and values of keys that are librdkafka's: the same error, letter by letter."""
     errors = []
     for kind in (confluent_kafka.Consumer, Consumer):
         with pytest.raises(KafkaException) as refused:

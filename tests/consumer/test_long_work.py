@@ -114,7 +114,7 @@ def test_who_holds_sees_that_the_group_waits_and_gives_way(new_consumer: NewCons
 
 
 def test_partitions_that_are_not_held_are_given_up_at_once(new_consumer: NewConsumer, topic: str) -> None:
-    """Long work on one partition holds back nobody who waits for another."""
+    """Long work on one partition does not delay a member that waits for another one."""
     old, new = new_consumer(), new_consumer()
     revoked: list[TopicPartition] = []
     old.subscribe([topic], listener=Listening(revoked))

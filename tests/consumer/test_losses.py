@@ -1,4 +1,4 @@
-"""Partitions that others own already: nothing is committed, and whoever tries learns it."""
+"""Partitions that other members own already: nothing is committed, and a commit raises."""
 
 from __future__ import annotations
 

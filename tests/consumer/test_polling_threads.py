@@ -56,7 +56,7 @@ def test_a_rebalance_gets_through_while_the_main_thread_is_blocked(new_world: Ne
 def test_a_long_poll_of_a_thread_not_seen_before_lets_a_rebalance_through(world: World) -> None:
     """After many short ones poll() is the C method, and says nothing of who calls: the bug was a knock that waited."""
     old, new = world.owner(), world.reader()
-    eventually(lambda: (old.poll(0), "poll" not in vars(old.consumer))[1], "a poll() that nobody watches")
+    eventually(lambda: (old.poll(0), "poll" not in vars(old.consumer))[1], "a poll() that is not watched")
     with in_thread(lambda: old.poll(3 * PATIENCE_S)):
         new.subscribe()
         eventually(lambda: (new.poll(), len(new.owned) == 2)[1], "a share")

@@ -49,7 +49,7 @@ def test_a_partition_of_which_nothing_was_handed_out_yet(new_world: NewWorld) ->
     with Consumer(world.config()) as former:
         former.commit(offsets=[confluent_kafka.TopicPartition(world.topic, 0, 2)], asynchronous=False)
     reader = world.join()
-    eventually(lambda: (reader.consumer._loop.attend(), reader.owned)[1], "the partition is assigned")
+    eventually(lambda: (reader.consumer._loop.visit_bridge(), reader.owned)[1], "the partition is assigned")
     eventually(lambda: first(reader, world).lag == 8, "librdkafka has fetched records")
     reader.consumer._loop.read_ahead(1, 0.0)
     assert first(reader, world).lag == 8

@@ -58,7 +58,7 @@ def test_a_rebalance_gets_through_to_two_threads_that_share_a_consumer(world: Wo
 
 @pytest.mark.parametrize("call", [lambda c: c.poll(-1), lambda c: c.consume(10, -1), list])
 def test_a_poller_is_released_by_a_close_on_another_thread(world: World, call: Callable[[Consumer], Any]) -> None:
-    """It went on waiting, with an error that nobody raised."""
+    """It went on waiting, and the error was never raised."""
     reader = world.owner()
     with in_thread(lambda: call(reader.consumer)) as outcome:
         assert reader.consumer.close().clean

@@ -90,7 +90,7 @@ def said_at_the_end(process: subprocess.Popen[str]) -> list[object]:
 
 
 def committed(kafka: KafkaCluster, topic: str) -> int:
-    """As somebody outside the group sees it."""
+    """The group as an administrator sees it."""
     onlooker = confluent_kafka.Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": topic})
     (found,) = onlooker.committed([confluent_kafka.TopicPartition(topic, 0)], timeout=PATIENCE_S)
     onlooker.close()

@@ -1,4 +1,4 @@
-"""Where partitions start: librdkafka is given numbers, because it looks up anything else behind everybody's back."""
+"""Where partitions start: librdkafka is given numbers, because it looks up logical offsets later, by itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_share_that_goes_at_once_and_comes_back_is_read_from_its_commit(new_wo
     path = FetchAssignment(Librdkafka(raw, LibrdkafkaLock(Inside()), Reports()), pending, committer, settings)
     other, place = TopicPartition(world.topic, 0), TopicPartition(world.topic, 1)
     with contextlib.closing(raw):
-        # Until a record of the topic came its leaders are unknown, and nobody is asked for an offset.
+        # Until a record of the topic came its leaders are unknown, so no broker is asked for an offset.
         path.assigned(_call(CallbackKind.ASSIGNED, other), {other: Offset(59)}, {}, no_hook)
         assert raw.poll(PATIENCE_S) is not None
         path.assigned(_call(CallbackKind.ASSIGNED, place), None, {}, no_hook)

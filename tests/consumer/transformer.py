@@ -43,7 +43,7 @@ def insist(step: Callable[[], object]) -> None:
 
 
 class Transformer:
-    """Every input record becomes one output record, or is read again."""
+    """Make one output record of every input record, or read it again."""
 
     def __init__(self, task: dict[str, Any]) -> None:
         self._target: str = task["target"]
@@ -115,12 +115,12 @@ class Transformer:
 
 
 def _starts(batch: list[Message]) -> list[TopicPartition]:
-    """The first of each partition; later ones come first, so that the earlier replace them."""
+    """The first offset of each partition: the batch is reversed, so that earlier records replace later ones."""
     return list({message.partition(): _place(message, 0) for message in reversed(batch)}.values())
 
 
 def _ends(batch: list[Message]) -> list[TopicPartition]:
-    """After the last of each partition."""
+    """The offset after the last record of each partition."""
     return list({message.partition(): _place(message, 1) for message in batch}.values())
 
 

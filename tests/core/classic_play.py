@@ -43,7 +43,7 @@ def owned(*numbers: int, topic: str = "orders") -> Partitions:
 def admitted(
     generation: int = 1, *, leads: bool = False, strategy: str = "range", member_id: str = "given", skip: bool = False
 ) -> GroupJoined:
-    """The whole group has joined: we alone, as its leader, or another leads us."""
+    """The answer to a join: this member alone, as the leader, or with another leader."""
     members = (MemberSubscription(member_id=member_id, topics=frozenset({"orders"})),) if leads else ()
     leader_id = member_id if leads else "another"
     return GroupJoined(
@@ -99,7 +99,7 @@ class ClassicPlay(Play):
         return request
 
     def plans(self) -> list[dict[str, tuple[TopicPartition, ...]]]:
-        """What it sent to the group, in each of its syncs."""
+        """The plan of each sync that it sent."""
         return [dict(send.request.plan) for send in self.sends() if isinstance(send.request, SyncGroup)]
 
     def let_in(self, *numbers: int, generation: int = 1, topic_id: UUID | None = None) -> ClassicPlay:
@@ -121,7 +121,7 @@ class ClassicPlay(Play):
         return self
 
     def leading(self, layouts: dict[str, TopicLayout]) -> ClassicPlay:
-        """The member that made the plan of a group of its own."""
+        """A member that is alone in its group, and has made the plan."""
         self.joining()
         self.answer(JoinGroup, MemberIdGiven("given"))
         self.answer(JoinGroup, admitted(leads=True, strategy=self.strategy))

@@ -47,7 +47,7 @@ INTERVAL_S = 5.0
 
 _SAYS_NOTHING = TopicsDescribed({})
 _KEEP_EPOCH = {MemberState.LEAVING, MemberState.FATAL}
-"""Who gives its partitions back is still a member, and who was refused for good may still have a place in the group."""
+"""States of a member that gives its partitions back or was refused for good: it may still be in the group."""
 
 
 def config(**overrides: object) -> MemberConfig:
@@ -94,12 +94,12 @@ class Play:
         self._check_outside(after)
 
     def _check_addressed(self, effect: Effect) -> None:
-        """Any broker can say where the coordinator is; everything else is the coordinator's to answer."""
+        """Check the receiver: any broker can name the coordinator; all other requests go to the coordinator."""
         if isinstance(effect, Send):
             assert (effect.to is None) == isinstance(effect.request, FindCoordinator), f"sent to {effect.to}: {effect}"
 
     def _check_outside(self, member: Member) -> None:
-        """Who is not in the group has nothing left that belongs to it; who ended has nothing under way either."""
+        """A member outside of the group has no epoch, target or plan; a member that has ended has no conflict either."""
         if member.state is MemberState.JOINING:
             assert member.target is None, "a target of an earlier generation"
         if member.state in IN_GROUP:
@@ -149,7 +149,7 @@ class Play:
         return self.do(Answered(self.open(kind).request_id, response, throttle_s))
 
     def answer_check(self, response: Response = _SAYS_NOTHING) -> list[Effect]:
-        """To the question whether subscribed topics exist; by default an answer that says nothing about them."""
+        """Answer the request whether subscribed topics exist; by default with nothing about them."""
         checking = self.member.checking
         return self.do(Answered(checking.request_id, response)) if checking else []
 

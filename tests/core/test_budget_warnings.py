@@ -54,7 +54,7 @@ def test_a_close_warns_once_when_half_of_its_time_is_gone() -> None:
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_an_unsubscribe_has_no_budget_of_a_close(asked: bool) -> None:
-    """Nobody waits for it, whether a callback holds it up or the coordinator."""
+    """No caller waits for it, whether a callback delays it or the coordinator."""
     play = Play.new().stable(0)
     play.do(Unsubscribe())
     if asked:

@@ -96,7 +96,7 @@ def test_a_failed_lost_callback_does_not_stop_the_rejoin() -> None:
     assert play.member.state is S.JOINING
 
 
-def test_there_is_no_poll_interval_for_those_who_never_poll() -> None:
+def test_an_application_that_never_polls_has_no_poll_interval() -> None:
     """Membership alone needs no polling."""
     play = Play.new().stable(0)
     for _ in range(200):

@@ -65,7 +65,7 @@ def test_a_member_that_waits_for_room_under_its_id_leaves_with_it() -> None:
 
 
 def test_a_broker_may_let_a_member_in_at_its_first_join() -> None:
-    """Such a broker gives the id with the answer; heartbeats and the farewell are sent under it."""
+    """Such a broker gives the id with the answer; heartbeats and the leave request are sent under it."""
     play = ClassicPlay.new()
     play.joining()
     play.answer(JoinGroup, admitted(member_id="from-join"))
@@ -191,7 +191,7 @@ def test_a_joiner_that_left_by_its_poll_interval_has_no_epoch() -> None:
     assert (play.member.state, play.member.epoch) == (S.STALE, 0)
 
 
-def test_a_member_that_falls_back_has_nobody_to_tell_before_it_has_an_id() -> None:
+def test_a_member_that_falls_back_sends_no_leave_request_before_it_has_an_id() -> None:
     """The coordinator of a classic group knows members by ids that it gave itself."""
     play = Play.new()
     play.joining()

@@ -43,7 +43,7 @@ S = MemberState
 
 
 def test_a_first_join_is_asked_for_twice() -> None:
-    """The coordinator gives an id first, so that a lost answer leaves no member behind that nobody knows."""
+    """The coordinator gives an id first, so that a lost answer leaves no unknown member behind."""
     play = ClassicPlay.new()
     play.joining()
     assert play.join_request().member_id == ""
@@ -109,7 +109,7 @@ def new_leader() -> ClassicPlay:
 
 
 def test_a_leader_looks_at_the_topics_and_sends_the_plan() -> None:
-    """It assigns to everybody, itself included, and takes its share from the answer like all others."""
+    """It assigns to all members, itself included, and takes its share from the answer like all others."""
     play = new_leader()
     asked = play.open(DescribeTopics).request
     assert asked == DescribeTopics(topics=frozenset({"orders"}))
@@ -161,7 +161,7 @@ def leader_that_came_back() -> ClassicPlay:
     ],
 )
 def test_a_leader_that_came_back_compares_its_plan_with_the_topics(answer: Response, rejoins: bool) -> None:
-    """Found by simulation: a topic that grew while the static leader was away was owned by nobody for ever."""
+    """Found by simulation: a topic that grew while the static leader was away never had an owner."""
     play = leader_that_came_back()
     play.answer(DescribeClassicGroup, answer)
     assert play.member.state is (S.JOINING if rejoins else S.STABLE)
@@ -169,7 +169,7 @@ def test_a_leader_that_came_back_compares_its_plan_with_the_topics(answer: Respo
 
 
 def test_a_leader_that_came_back_asks_again_when_the_coordinator_has_moved() -> None:
-    """Found by simulation: it took "not me" for an answer, and a topic was owned by nobody for ever."""
+    """Found by simulation: it took the old id for another leader, and a topic never had an owner."""
     play = leader_that_came_back()
     play.answer(DescribeClassicGroup, Refused(Code.NOT_COORDINATOR))
     play.advance(1.0)
@@ -187,7 +187,7 @@ def static_leader_of_an_old_broker(leader_id: str) -> ClassicPlay:
 
 
 def test_a_static_leader_is_known_by_its_old_id() -> None:
-    """Brokers before 3.2 name that one, so that it makes no plan: then nobody watched the topics."""
+    """Brokers before 3.2 name that one, so that it makes no plan: then no member watched the topics."""
     play = static_leader_of_an_old_broker(f"i-{UUID(int=1)}")
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(2)}))
     play.answer(DescribeClassicGroup, described(share(0, 1) | share(0, topic="of another")))

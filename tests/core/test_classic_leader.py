@@ -68,7 +68,7 @@ def comes_back(**overrides: object) -> ClassicPlay:
 
 
 def left_something_out() -> ClassicPlay:
-    """A leader whose plan gives one of two partitions to nobody, because another member must give it back first."""
+    """A leader whose plan leaves out one of two partitions, because another member must give it back first."""
     play = ClassicPlay.cooperative().leading({"orders": TopicLayout(2)}).rebalanced()
     alone = admitted(2, leads=True, strategy=COOPERATIVE)
     another = MemberSubscription(member_id="another", topics=frozenset({"orders"}))
@@ -108,7 +108,7 @@ def test_a_pattern_is_not_matched_again_in_each_rebalance() -> None:
 
 
 def test_a_follower_that_becomes_the_leader_of_a_plan_that_stands_looks_at_once() -> None:
-    """Nobody else watches the topics from now on, and they may have changed since it last looked for itself."""
+    """No other member watches the topics from now on, and they may have changed since this one looked at its own."""
     play = ClassicPlay.new(group_instance_id="i").stable(0, topic_id=UUID(int=1)).rebalanced()
     play.returns()
     play.answer(JoinGroup, admitted(2, leads=True, skip=True))
@@ -161,7 +161,7 @@ def test_a_replaced_topic_of_other_members_rebalances_the_group() -> None:
     assert play.join_request().reason == reasons.TOPICS_CHANGED
 
 
-def test_a_wish_of_the_application_is_not_forgotten_when_the_topics_are_seen() -> None:
+def test_an_enforced_rebalance_is_not_forgotten_when_the_topics_are_seen() -> None:
     """It waits for the assigned callback, and the topics are looked at meanwhile."""
     play = ClassicPlay.new()
     play.joining()
@@ -250,7 +250,7 @@ def test_a_comparison_with_an_earlier_plan_says_nothing_of_the_next() -> None:
     assert play.member.state is S.STABLE
 
 
-def test_a_wish_of_the_application_is_not_forgotten_when_the_plan_is_compared() -> None:
+def test_an_enforced_rebalance_is_not_forgotten_when_the_plan_is_compared() -> None:
     """It waits for the assigned callback, and the plan turns out to be up to date meanwhile."""
     play = ClassicPlay.cooperative(group_instance_id="i")
     play.joining()

@@ -88,7 +88,7 @@ def test_a_broker_that_refuses_both_leaves_is_not_asked_for_ever() -> None:
 
 
 def test_a_member_that_waits_for_others_can_leave() -> None:
-    """The farewell overtakes the join, which is then answered to nobody."""
+    """The leave request overtakes the join, which is then dropped when its answer comes."""
     play = ClassicPlay.new()
     play.joining()
     play.answer(JoinGroup, MemberIdGiven("given"))
@@ -96,7 +96,7 @@ def test_a_member_that_waits_for_others_can_leave() -> None:
     assert leaves(play)[-1].member_id == "given"
 
 
-def test_without_an_id_there_is_nobody_to_tell() -> None:
+def test_without_an_id_no_leave_request_is_sent() -> None:
     """The coordinator has not let us in, and knows no name of ours."""
     play = ClassicPlay.new()
     play.joining()
@@ -115,7 +115,7 @@ def test_heartbeats_go_on_while_partitions_are_given_back() -> None:
 
 
 def test_a_join_that_is_answered_to_a_leaving_member_counts() -> None:
-    """The farewell of a member that still gives back partitions comes from the generation it was let into."""
+    """The leave request of a member that still gives back partitions comes from the generation it was let into."""
     play = ClassicPlay.cooperative().stable(0).rebalanced()
     play.do(Unsubscribe())
     play.answer(JoinGroup, admitted(2, strategy="cooperative-sticky"))
@@ -152,7 +152,7 @@ def test_a_static_member_names_its_instance_everywhere() -> None:
 
 
 def test_a_static_member_that_subscribes_again_takes_its_own_place() -> None:
-    """It left in silence, so it joins as a newcomer with the same instance id, and nobody rebalances."""
+    """It left without a request, so it joins as a newcomer with the same instance id, and the group does not rebalance."""
     play = ClassicPlay.new(group_instance_id="i").stable(0)
     play.do(Unsubscribe())
     play.let_callbacks_return()
@@ -163,7 +163,7 @@ def test_a_static_member_that_subscribes_again_takes_its_own_place() -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_the_newcomer_wins(known: bool) -> None:
-    """Whoever held the instance id ends FATAL, with its partitions lost, and is told who has it if that can be found out."""
+    """The former holder of the instance id ends FATAL, with its partitions lost; the error names the new one if it is known."""
     play = ClassicPlay.new(group_instance_id="i").stable(0)
     play.advance(BEAT_S)
     play.answer(ClassicHeartbeat, Refused(Code.FENCED_INSTANCE_ID))

@@ -93,7 +93,7 @@ def test_credentials_that_are_refused_end_a_member() -> None:
 
 
 def test_a_static_leader_that_came_back_watches_the_topics_of_others() -> None:
-    """It makes no plan, and is told of the members for this: nobody else sees their topics grow."""
+    """It makes no plan, and is told of the members for this: no other member sees their topics grow."""
     play = ClassicPlay.new(group_instance_id="i", metadata_max_age_ms=2000)
     play.joining()
     other = MemberSubscription(member_id="other", topics=frozenset({"bills"}))
@@ -115,7 +115,7 @@ def test_a_static_leader_that_came_back_watches_the_topics_of_others() -> None:
 
 
 def test_a_static_member_that_does_not_poll_loses_its_partitions_and_keeps_its_place() -> None:
-    """As in Kafka's client nobody is told; it takes its own place when it polls again."""
+    """As in Kafka's client no request is sent; it takes its own place when it polls again."""
     play = ClassicPlay.new(group_instance_id="i", max_poll_interval_ms=2_000).stable(0)
     play.do(Polled(play.now))
     play.advance(2.0)

@@ -90,7 +90,7 @@ def test_a_rebalance_during_the_assigned_callback_waits_for_it() -> None:
 
 
 def test_a_rebalance_during_the_sync_starts_again() -> None:
-    """Somebody came while the plan was made."""
+    """Another member joined while the plan was made."""
     play = ClassicPlay.new().stable(0).rebalanced()
     play.returns()
     play.answer(JoinGroup, admitted(2))
@@ -109,7 +109,7 @@ def test_a_cooperative_member_keeps_its_partitions_while_it_joins() -> None:
 
 
 def test_a_share_that_only_adds_needs_no_second_join() -> None:
-    """Nobody waits for anything of ours."""
+    """No other member waits for one of our partitions."""
     play = ClassicPlay.cooperative().stable(0).rebalanced()
     play.let_in(0, 1, generation=2)
     play.returns()
@@ -140,7 +140,7 @@ def test_a_follow_up_join_that_fails_is_repeated() -> None:
 
 
 def test_a_topic_that_is_given_up_is_revoked_before_the_join() -> None:
-    """Nobody could be told that it is free if we still said that we own it."""
+    """The group could not assign it to another member if we still said that we own it."""
     play = ClassicPlay.cooperative()
     play.joining("orders", "bills")
     play.answer(JoinGroup, admitted(strategy="cooperative-sticky"))
@@ -197,7 +197,7 @@ def test_the_application_can_enforce_one(given: str | None, told: str) -> None:
 
 
 def test_a_leader_that_sees_a_topic_grow_has_the_group_rebalance() -> None:
-    """Nobody else watches the topics in a classic group."""
+    """No other member watches the topics in a classic group."""
     play = ClassicPlay.new(metadata_max_age_ms=2000).leading({"orders": TopicLayout(1)})
     play.stays(2.0)
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
@@ -233,7 +233,7 @@ def test_racks_matter_to_a_leader_that_has_one(rack: str | None) -> None:
 
 
 def test_a_topic_that_does_not_exist_yet_is_looked_for_often() -> None:
-    """Whoever subscribes before creating it does not wait for minutes."""
+    """An application that subscribes before it creates the topic does not wait for minutes."""
     play = ClassicPlay.new().leading({})
     play.stays(5.0)
     play.answer_check()
@@ -301,7 +301,7 @@ def test_a_leader_that_sees_another_topic_of_the_same_name_has_the_group_rebalan
 
 
 def test_topics_that_are_denied_are_named_one_by_one() -> None:
-    """Those that are not are left out: whoever grants access must not have to guess."""
+    """The error names the denied topics only, so that an operator knows which access to grant."""
     play = ClassicPlay.new().leading({"orders": TopicLayout(1)})
     play.stays(300.0)
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}, denied=frozenset({"bills", "audits"})))
@@ -366,7 +366,7 @@ def test_a_session_that_ended_is_the_reason_also_of_the_second_join() -> None:
 
 
 def test_a_session_does_not_end_while_a_join_waits_for_others() -> None:
-    """The coordinator counts on whoever has joined, for as long as the others take."""
+    """The coordinator keeps a member that has joined, however long the others take."""
     play = ClassicPlay.cooperative(session_timeout_ms=20_000).stable(0).rebalanced().waits(120.0)
     assert (play.member.state, play.member.owned) == (S.JOINING, owned(0))
 
@@ -410,7 +410,7 @@ def test_a_generation_that_cannot_have_passed_us_over_takes_nothing(wait_s: floa
 
 @pytest.mark.parametrize("given_back", [True, False])
 def test_a_leader_looks_again_at_a_plan_that_left_something_out(given_back: bool) -> None:
-    """Found by simulation: whoever was to give it back restarted as a static member, and it was owned by nobody for ever."""
+    """Found by simulation: the member that was to give it back restarted as a static member, and the partition never had an owner again."""
     play = ClassicPlay.cooperative().leading({"orders": TopicLayout(2)}).rebalanced()
     another = MemberSubscription(member_id="another", topics=frozenset({"orders"}))
     alone = admitted(2, leads=True, strategy="cooperative-sticky")

@@ -164,7 +164,7 @@ def test_a_group_that_only_rebalances_is_not_asked_for_ever() -> None:
     ],
 )
 def test_a_group_of_another_kind_is_no_matter_of_strategies(answer: Response, told: str) -> None:
-    """Of Kafka Connect, or of KIP-848 where the broker lets nobody in who speaks the classic protocol."""
+    """The group is of Kafka Connect, or of KIP-848 on a broker that admits no classic member to it."""
     play = ClassicPlay.new()
     play.joining()
     play.answer(JoinGroup, Refused(Code.INCONSISTENT_GROUP_PROTOCOL))
@@ -205,7 +205,7 @@ def _bills_for_all(members: Sequence[MemberSubscription], _topics: object) -> As
 
 
 def test_a_plan_with_a_flaw_is_not_sent() -> None:
-    """An own assignor that forgets a rule ends its member with a sentence about it, before anybody is given anything."""
+    """An own assignor that forgets a rule ends its member with a sentence about it, before any partition is assigned."""
     register_assignor("flawed", _bills_for_all)
     play = _planning_by("flawed")
     assert play.member.problem is not None
@@ -239,7 +239,7 @@ def test_a_join_may_take_as_long_as_the_slowest_member() -> None:
 
 
 def test_a_join_without_an_answer_is_repeated_under_the_same_id_for_the_same_reason() -> None:
-    """The coordinator may have let us in: under another id it would wait for somebody who never comes."""
+    """The coordinator may have let us in: under another id it would wait for a member that never comes."""
     play = ClassicPlay.new()
     play.joining()
     play.answer(JoinGroup, MemberIdGiven("given"))
@@ -250,7 +250,7 @@ def test_a_join_without_an_answer_is_repeated_under_the_same_id_for_the_same_rea
 
 
 def test_an_answer_to_an_earlier_join_is_ignored() -> None:
-    """Also one that would throw us out: it is about somebody we no longer are."""
+    """Also a refusal by which the member would be fenced: it is about a former member id."""
     play = ClassicPlay.new()
     play.joining()
     play.answer(JoinGroup, MemberIdGiven("given"))

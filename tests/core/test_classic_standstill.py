@@ -1,6 +1,6 @@
 """A process that stood still reads answers that may be long out of date: a member of a classic group believes none of them.
 
-The coordinator counts a session from its answer on, which nobody can tell from the moment it is read. It is never earlier
+The coordinator counts a session from its answer on, which the moment at which it is read does not tell. It is never earlier
 than the request.
 """
 

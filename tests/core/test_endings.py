@@ -99,8 +99,8 @@ def test_a_closed_member_waits_for_no_answer() -> None:
     assert play.open(ResolveTopics) is not None
     play.do(Close(timeout_s=5.0))
     play.let_callbacks_return()
-    (farewell,) = (send for send in play.open_sends() if isinstance(send.request, Heartbeat | LeaveGroup))
-    effects = play.do(Answered(farewell.request_id, GroupLeft()))
+    (leave,) = (send for send in play.open_sends() if isinstance(send.request, Heartbeat | LeaveGroup))
+    effects = play.do(Answered(leave.request_id, GroupLeft()))
     assert Stop() in effects
     assert (play.member.departure, deadline(play.member)) == (None, None)
     assert play.answer(ResolveTopics, TopicsResolved(NAMES)) == []
@@ -149,8 +149,8 @@ def test_each_fence_in_a_row_waits_longer(fences: int) -> None:
 
 
 @pytest.mark.parametrize("code", [25, 110])
-def test_a_fence_while_leaving_has_nobody_to_tell(code: int) -> None:
-    """The coordinator does not know the member any more: a farewell would be refused."""
+def test_a_fence_while_leaving_needs_no_leave_request(code: int) -> None:
+    """The coordinator does not know the member any more: a leave request would be refused."""
     play = Play.new().stable(0)
     play.do(Close(timeout_s=30.0))
     play.advance(INTERVAL_S)

@@ -216,7 +216,7 @@ def test_a_joiner_with_nothing_is_owed_and_asks_early_with_backoff() -> None:
 
 
 def test_an_empty_share_is_pending_first_and_none_later() -> None:
-    """Whoever says "not yet" is told apart from whoever says "nothing for me"."""
+    """A share that is not known yet is told apart from an empty one."""
     play = Play.new().stable()
     assert share_of(play.member) is Share.PENDING
     for _ in range(30):

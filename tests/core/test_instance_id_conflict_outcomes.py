@@ -92,7 +92,7 @@ def test_a_holder_that_is_gone_by_then_is_no_reason_to_end(policy: str) -> None:
     assert (play.heartbeat().member_id, play.heartbeat().epoch) == ("me", 0)
 
 
-def test_a_wait_for_nobody_asks_again_who_it_is() -> None:
+def test_a_wait_without_a_known_holder_asks_for_it_again() -> None:
     """The holder of the first refusal was gone when it was asked for, and another came."""
     play = contested("wait")
     play.answer(DescribeGroup, NOBODY)
@@ -119,7 +119,7 @@ def test_who_was_dropped_and_finds_its_id_taken_has_lost_it(policy: str) -> None
 
 
 def test_a_takeover_that_takes_too_long_ends_and_names_the_holder_of_now() -> None:
-    """Somebody else takes the id again and again."""
+    """Another process takes the id again and again."""
     play = contested("takeover")
     play.now += LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
     play.answer(DescribeGroup, GROUP)
@@ -136,7 +136,7 @@ def test_who_does_not_wait_gives_up_after_the_longest_session(policy: str) -> No
     assert play.member.id_conflict.give_up_at == play.now + LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
 
 
-def test_a_takeover_that_takes_too_long_ends_also_if_nobody_can_be_named() -> None:
+def test_a_takeover_that_takes_too_long_ends_also_if_no_holder_can_be_named() -> None:
     """The broker does not describe the group."""
     play = contested("takeover")
     play.now += LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
@@ -144,7 +144,7 @@ def test_a_takeover_that_takes_too_long_ends_also_if_nobody_can_be_named() -> No
     assert play.member.state is S.FATAL
 
 
-def test_a_superseded_member_says_no_farewell_for_its_successor() -> None:
+def test_a_superseded_member_sends_no_leave_request_for_its_successor() -> None:
     """The instance id is another's by now: a leave in its name would throw that one out."""
     play = Play.new(group_instance_id="i").stable(0)
     play.advance(INTERVAL_S)

@@ -1,4 +1,4 @@
-"""A conflict about an instance id that goes into another round: asked again, refused again, or nobody there any more."""
+"""A conflict about an instance id that goes into another round: asked again, refused again, or without a holder by then."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_wait_is_not_over_before_the_coordinator_refuses_once_more() -> None:
 
 @pytest.mark.parametrize("policy", ["takeover", "wait"])
 def test_a_member_that_was_dropped_gets_its_free_id_back(policy: str) -> None:
-    """Nobody has the id when it is asked for: the member lost it to nobody, and joins again."""
+    """No member has the id when the coordinator is asked: the member did not lose it to another one, and joins again."""
     play = Play.new(group_instance_id="i", group_instance_id_conflict=policy).stable(0)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(25))
@@ -79,7 +79,7 @@ def test_a_member_that_was_dropped_gets_its_free_id_back(policy: str) -> None:
     assert play.member.state is S.JOINING
 
 
-def test_a_contest_whose_time_is_over_is_won_if_nobody_holds_the_id() -> None:
+def test_a_conflict_whose_time_is_over_is_won_if_no_member_holds_the_id() -> None:
     """The time limit is for a holder; without one the member joins again."""
     play = contested("takeover")
     play.now += LONGEST_DEFAULT_SESSION_S * SESSION_MARGIN
@@ -97,7 +97,7 @@ def test_a_session_of_less_than_a_second_is_believed() -> None:
     assert play.member.id_conflict.give_up_at == began + 0.5 * SESSION_MARGIN + play.member.interval_s
 
 
-def test_without_a_coordinator_nobody_is_asked_for_the_holder() -> None:
+def test_without_a_coordinator_the_holder_is_not_asked_for() -> None:
     """The question goes to the coordinator that is found, once it is found."""
     play = contested("wait")
     play.do(CoordinatorDoubted(BROKER))

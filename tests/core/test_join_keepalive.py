@@ -110,7 +110,7 @@ def test_a_connection_that_breaks_costs_one_heartbeat(play: ClassicPlay) -> None
     assert play.member.owned == owned(0, 1)
 
 
-def test_an_answer_to_who_we_were_says_nothing_of_who_we_are(play: ClassicPlay) -> None:
+def test_an_answer_to_a_former_member_id_is_ignored(play: ClassicPlay) -> None:
     """The join was answered first: the generation that the heartbeat was of is over."""
     play.advance(BEAT_S)
     asked = play.open(ClassicHeartbeat)

@@ -112,7 +112,7 @@ def test_a_static_member_can_leave_for_good() -> None:
 
 @pytest.mark.parametrize("mode", [LeaveMode.DEFAULT, LeaveMode.LEAVE])
 def test_a_dynamic_member_leaves_for_good(mode: LeaveMode) -> None:
-    """Nobody will come back under its name, so nothing is kept for it."""
+    """No process will come back under its member id, so nothing is kept for it."""
     play = Play.new().stable()
     play.do(Close(mode=mode, timeout_s=5.0))
     assert (leave(play).member_id, leave(play).instance_id) == ("me", None)
@@ -179,7 +179,7 @@ def test_an_unanswered_join_is_left_as_well() -> None:
 
 
 def test_closing_before_joining_tells_nobody() -> None:
-    """There is nobody to tell."""
+    """There is no coordinator to tell."""
     play = Play.new()
     play.do(Subscribe(frozenset({"orders"})))
     play.do(Close(timeout_s=5.0))
@@ -221,7 +221,7 @@ def test_a_target_that_comes_while_leaving_is_not_taken() -> None:
 
 
 def test_a_fence_while_leaving_needs_no_leave() -> None:
-    """We are out: the callback ends, nothing is sent, nobody joins again."""
+    """We are out: the callback ends, nothing is sent, and the member does not join again."""
     play = Play.new().stable(0)
     play.do(Close(timeout_s=30.0))
     play.advance(INTERVAL_S)
@@ -347,7 +347,7 @@ def test_a_member_that_has_left_is_owed_nothing() -> None:
     assert share_of(play.member) is Share.NONE
 
 
-def test_a_farewell_waits_for_an_assigned_callback_of_a_member_that_owns_nothing_yet() -> None:
+def test_a_leave_request_waits_for_an_assigned_callback_of_a_member_that_owns_nothing_yet() -> None:
     """What the callback brings is given back before the coordinator is told, or two members would work on it."""
     play = Play.new().joining()
     play.answer(Heartbeat, accepted(2, orders(0)))
@@ -409,7 +409,7 @@ def test_a_broker_that_has_neither_leave_makes_a_close_unclean() -> None:
 
 @pytest.mark.parametrize("failure", [FailureKind.AUTHENTICATION, FailureKind.UNTRUSTED])
 def test_credentials_that_are_refused_do_not_keep_a_member_from_leaving(failure: FailureKind) -> None:
-    """The farewell would be refused again, so it is tried once; the member does not end FATAL instead."""
+    """The leave request would be refused again, so it is tried once; the member does not end FATAL instead."""
     play = Play.new().stable()
     play.do(Close(timeout_s=5.0))
     play.fail(LeaveGroup, failure)

@@ -46,7 +46,7 @@ def refused_for_good(code: int = Code.INVALID_REGULAR_EXPRESSION, **overrides: o
     return play
 
 
-def farewells(play: Play) -> list[LeaveGroup]:
+def leave_requests(play: Play) -> list[LeaveGroup]:
     return [send.request for send in play.sends() if isinstance(send.request, LeaveGroup)]
 
 
@@ -56,8 +56,8 @@ def test_a_member_that_states_a_bad_pattern_leaves() -> None:
     play.do(BAD_PATTERN)
     play.answer(Heartbeat, Refused(Code.INVALID_REGULAR_EXPRESSION))
     play.returns()
-    (farewell,) = farewells(play)
-    assert (farewell.member_id, farewell.reason) == ("me", "ended by an error: invalid regex")
+    (leave,) = leave_requests(play)
+    assert (leave.member_id, leave.reason) == ("me", "ended by an error: invalid regex")
     play.answer(LeaveGroup, GroupLeft())
     assert (play.member.state, play.member.enrolled, play.member.epoch, deadline(play.member)) == (
         S.FATAL,
@@ -76,23 +76,23 @@ def test_a_member_whose_heartbeat_is_refused_for_good_leaves(code: int) -> None:
     """A refused heartbeat takes no member out of the group."""
     play = refused_for_good(code)
     play.returns()
-    assert len(farewells(play)) == 1
+    assert len(leave_requests(play)) == 1
 
 
 def test_the_lost_callback_returns_before_the_coordinator_is_told() -> None:
     """Until then the application may still write what belongs to the partitions, and another member must not own them."""
     play = refused_for_good()
     play.advance(60.0)
-    assert not farewells(play)
+    assert not leave_requests(play)
     play.returns()
-    assert len(farewells(play)) == 1
+    assert len(leave_requests(play)) == 1
 
 
 @pytest.mark.parametrize(
     "code",
     [Code.UNKNOWN_MEMBER_ID, Code.FENCED_MEMBER_EPOCH, Code.GROUP_ID_NOT_FOUND, Code.COORDINATOR_NOT_AVAILABLE],
 )
-def test_the_farewell_never_changes_what_ended_the_member(code: int) -> None:
+def test_the_leave_request_never_changes_what_ended_the_member(code: int) -> None:
     """Its user must learn of the pattern, and not of what followed."""
     play = refused_for_good()
     ended_by = play.member.problem
@@ -112,7 +112,7 @@ def test_a_coordinator_that_cannot_be_found_any_more_does_not_change_it_either()
     assert play.member.problem == ended_by
 
 
-def test_the_farewell_is_given_up_after_the_request_timeout() -> None:
+def test_the_leave_request_is_given_up_after_the_request_timeout() -> None:
     """A coordinator that does not answer must not keep a member busy that has ended."""
     play = refused_for_good()
     play.returns()
@@ -138,7 +138,7 @@ def test_a_static_member_leaves_for_a_while() -> None:
 # --- no longer a member ----------------------------------------------------------------------------------------------
 
 
-def test_a_joiner_that_is_refused_for_good_has_nobody_to_tell() -> None:
+def test_a_joiner_that_is_refused_for_good_sends_no_leave_request() -> None:
     """The coordinator never let it in."""
     play = Play.new().joining()
     play.answer(Heartbeat, Refused(Code.INVALID_REGULAR_EXPRESSION))
@@ -152,7 +152,7 @@ def test_a_joiner_whose_first_join_was_not_answered_leaves() -> None:
     play.find_coordinator()
     play.advance(1.0)
     play.answer(Heartbeat, Refused(Code.INVALID_REGULAR_EXPRESSION))
-    assert len(farewells(play)) == 1
+    assert len(leave_requests(play)) == 1
 
 
 def test_a_member_that_was_fenced_by_its_epoch_is_still_counted() -> None:
@@ -160,7 +160,7 @@ def test_a_member_that_was_fenced_by_its_epoch_is_still_counted() -> None:
     play = refused_for_good(Code.FENCED_MEMBER_EPOCH)
     play.returns()
     play.answer(Heartbeat, Refused(Code.INVALID_REGULAR_EXPRESSION))
-    assert len(farewells(play)) == 1
+    assert len(leave_requests(play)) == 1
 
 
 def test_a_member_that_the_coordinator_does_not_know_any_more_does_not_leave() -> None:
@@ -168,7 +168,7 @@ def test_a_member_that_the_coordinator_does_not_know_any_more_does_not_leave() -
     play = refused_for_good(Code.UNKNOWN_MEMBER_ID)
     play.returns()
     play.answer(Heartbeat, Refused(Code.INVALID_REGULAR_EXPRESSION))
-    assert (play.member.state, farewells(play), play.open_sends()) == (S.FATAL, [], [])
+    assert (play.member.state, leave_requests(play), play.open_sends()) == (S.FATAL, [], [])
 
 
 def test_a_member_whose_instance_id_was_taken_over_does_not_leave() -> None:
@@ -240,7 +240,7 @@ def test_a_leave_after_an_error_that_finds_no_coordinator_with_its_password_ends
 
 
 def test_a_wrong_password_does_not_end_a_close_under_its_callback() -> None:
-    """The partitions are still the application's; the farewell comes after the callback, and may get through."""
+    """The partitions are still the application's; the leave request comes after the callback, and may get through."""
     play = Play.new().stable(0)
     play.do(Close(timeout_s=60.0))
     play.advance(INTERVAL_S)
@@ -249,7 +249,7 @@ def test_a_wrong_password_does_not_end_a_close_under_its_callback() -> None:
 
 
 def test_a_wrong_password_elsewhere_does_not_end_a_close_that_the_coordinator_hears() -> None:
-    """The farewell is under way on a connection that was there before."""
+    """The leave request is under way on a connection that was there before."""
     play = Play.new().stable(0)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, accepted(3, Partitions.of({ORDERS: [0], BILLS: [0]})))
@@ -261,7 +261,7 @@ def test_a_wrong_password_elsewhere_does_not_end_a_close_that_the_coordinator_he
     assert play.member.closed.clean
 
 
-def test_a_join_that_could_not_be_sent_leaves_nobody_behind() -> None:
+def test_a_join_that_could_not_be_sent_leaves_no_member_behind() -> None:
     """The connection to the coordinator was refused, so the coordinator has not heard of the member."""
     play = Play.new().joining()
     play.fail(Heartbeat, FailureKind.AUTHENTICATION)
@@ -289,7 +289,7 @@ def test_a_refused_connection_says_nothing_about_requests_of_an_earlier_membersh
     assert (play.member.state, play.member.enrolled) == (S.FATAL, False)
 
 
-def test_a_joiner_whose_broker_is_too_old_has_nobody_to_tell() -> None:
+def test_a_joiner_whose_broker_is_too_old_sends_no_leave_request() -> None:
     """Its join was not even sent."""
     play = Play.new(group_protocol="consumer").joining()
     play.fail(Heartbeat, FailureKind.UNSUPPORTED)
@@ -307,16 +307,16 @@ def test_a_joiner_that_cannot_learn_who_holds_its_instance_id_releases_it() -> N
 # --- what the application does meanwhile -----------------------------------------------------------------------------
 
 
-def test_a_new_subscription_before_the_farewell_makes_it_superfluous() -> None:
+def test_a_new_subscription_before_the_leave_request_makes_it_superfluous() -> None:
     """The coordinator takes the new join for a new start of the same member: one rebalance and not two."""
     play = refused_for_good()
     play.do(Subscribe(frozenset({"orders"})))
     play.returns()
-    assert (play.member.state, play.heartbeat().epoch, farewells(play)) == (S.JOINING, 0, [])
+    assert (play.member.state, play.heartbeat().epoch, leave_requests(play)) == (S.JOINING, 0, [])
 
 
-def test_a_new_subscription_during_the_farewell_waits_for_it() -> None:
-    """A join that overtakes the farewell would be undone by it."""
+def test_a_new_subscription_during_the_leave_request_waits_for_it() -> None:
+    """A join that overtakes the leave request would be undone by it."""
     play = refused_for_good()
     play.returns()
     play.do(Subscribe(frozenset({"orders"})))
@@ -325,18 +325,18 @@ def test_a_new_subscription_during_the_farewell_waits_for_it() -> None:
     assert (play.member.state, play.heartbeat().epoch) == (S.JOINING, 0)
 
 
-def test_a_close_during_the_farewell_has_its_own_time_and_reason() -> None:
+def test_a_close_during_the_leave_request_has_its_own_time_and_reason() -> None:
     """The application waits for it."""
     play = refused_for_good()
     play.returns()
     play.do(Close(timeout_s=3.0, reason="done"))
-    assert [farewell.reason for farewell in farewells(play)] == ["ended by an error: invalid regex", "done"]
+    assert [leave.reason for leave in leave_requests(play)] == ["ended by an error: invalid regex", "done"]
     play.answer(LeaveGroup, GroupLeft())
     assert play.member.closed is not None
     assert play.member.closed.clean
 
 
-def test_a_close_after_the_farewell_has_nothing_to_tell() -> None:
+def test_a_close_after_the_leave_request_has_nothing_to_tell() -> None:
     """The coordinator does not know the member any more."""
     play = refused_for_good()
     play.returns()
@@ -361,15 +361,15 @@ def test_a_leader_whose_assignor_fails_leaves() -> None:
     """All other members wait for its plan; without the leave they wait for its session."""
     play = _leader("no-such-assignor")
     play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
-    (farewell,) = farewells(play)
-    assert (farewell.member_id, farewell.reason) == ("given", "ended by an error: assignor failed")
+    (leave,) = leave_requests(play)
+    assert (leave.member_id, leave.reason) == ("given", "ended by an error: assignor failed")
 
 
 def test_a_leader_that_cannot_look_at_topics_leaves() -> None:
     """As one whose assignor fails."""
     play = _leader()
     play.fail(DescribeTopics, FailureKind.UNSUPPORTED)
-    assert len(farewells(play)) == 1
+    assert len(leave_requests(play)) == 1
 
 
 def test_a_member_of_a_group_that_assigns_by_what_it_did_not_offer_leaves() -> None:
@@ -378,7 +378,7 @@ def test_a_member_of_a_group_that_assigns_by_what_it_did_not_offer_leaves() -> N
     play.joining()
     play.answer(JoinGroup, MemberIdGiven("given"))
     play.answer(JoinGroup, admitted(strategy="unheard-of"))
-    assert len(farewells(play)) == 1
+    assert len(leave_requests(play)) == 1
 
 
 def test_a_joiner_that_was_given_an_id_gives_it_back() -> None:
@@ -388,10 +388,10 @@ def test_a_joiner_that_was_given_an_id_gives_it_back() -> None:
     play.answer(JoinGroup, MemberIdGiven("given"))
     play.answer(JoinGroup, Refused(Code.INCONSISTENT_GROUP_PROTOCOL))
     play.answer(DescribeClassicGroup, GroupDescribed((), assignor="sticky"))
-    assert [farewell.member_id for farewell in farewells(play)] == ["given"]
+    assert [leave.member_id for leave in leave_requests(play)] == ["given"]
 
 
-def test_a_joiner_without_an_id_has_nobody_to_tell_that_it_goes() -> None:
+def test_a_joiner_without_an_id_sends_no_leave_request() -> None:
     """The coordinator refused it before it gave one out."""
     play = ClassicPlay.new(group_instance_id="i")
     play.joining()
@@ -415,7 +415,7 @@ def test_a_classic_member_that_changes_to_a_bad_pattern_leaves() -> None:
     if play.member.survey is not None:
         play.answer(DescribeTopics, TopicsDescribed({"orders": TopicLayout(1)}))
     play.let_callbacks_return()
-    assert [farewell.reason for farewell in farewells(play)] == ["ended by an error: invalid regex"]
+    assert [leave.reason for leave in leave_requests(play)] == ["ended by an error: invalid regex"]
 
 
 def test_a_classic_member_whose_heartbeat_is_refused_for_good_leaves() -> None:
@@ -424,7 +424,7 @@ def test_a_classic_member_whose_heartbeat_is_refused_for_good_leaves() -> None:
     play.advance(BEAT_S)
     play.answer(ClassicHeartbeat, Refused(Code.INVALID_REQUEST))
     play.returns()
-    assert [farewell.member_id for farewell in farewells(play)] == ["given"]
+    assert [leave.member_id for leave in leave_requests(play)] == ["given"]
 
 
 def test_a_static_member_of_a_classic_group_is_waited_for() -> None:
@@ -435,11 +435,11 @@ def test_a_static_member_of_a_classic_group_is_waited_for() -> None:
     play.returns()
     assert (play.member.state, play.open_sends(), play.member.departure) == (S.FATAL, [], None)
     play.do(Close(timeout_s=5.0, mode=LeaveMode.LEAVE))
-    assert len(farewells(play)) == 1
+    assert len(leave_requests(play)) == 1
 
 
 def test_a_static_joiner_of_a_group_with_another_strategy_was_never_in_it() -> None:
-    """The coordinator compares strategies before it lets anybody in."""
+    """The coordinator compares strategies before it admits a member."""
     play = ClassicPlay.new(group_instance_id="i")
     play.joining()
     play.answer(JoinGroup, Refused(Code.INCONSISTENT_GROUP_PROTOCOL))
@@ -447,7 +447,7 @@ def test_a_static_joiner_of_a_group_with_another_strategy_was_never_in_it() -> N
     assert (play.member.state, play.member.enrolled) == (S.FATAL, False)
 
 
-def test_a_new_start_after_the_farewell_is_accepted() -> None:
+def test_a_new_start_after_the_leave_request_is_accepted() -> None:
     """Nothing of the old membership is left in the member."""
     play = refused_for_good()
     play.returns()

@@ -135,7 +135,7 @@ def test_one_heartbeat_at_a_time_goes_out_beside_a_join(kept: ClassicPlay) -> No
 
 
 def test_no_heartbeat_goes_out_beside_a_join_while_the_coordinator_is_not_known(kept: ClassicPlay) -> None:
-    """There is nobody to send it to."""
+    """There is no coordinator to send it to."""
     before = len(beats(kept))
     kept.do(CoordinatorDoubted(BROKER))
     kept.advance(2 * BEAT_S)
@@ -144,7 +144,7 @@ def test_no_heartbeat_goes_out_beside_a_join_while_the_coordinator_is_not_known(
     assert len(beats(kept)) == before + 1
 
 
-def test_a_group_that_was_calm_a_moment_ago_has_passed_over_nobody() -> None:
+def test_a_group_that_was_calm_a_moment_ago_has_passed_over_no_member() -> None:
     """Each confirmed heartbeat counts, not only the last plan: a member that was stable for long would lose everything."""
     play = ClassicPlay.cooperative(group_instance_id="i").stable(0, 1, epoch=5)
     play.stays(2 * play.member.poll_interval_s)
@@ -170,7 +170,7 @@ def test_the_session_of_a_member_without_partitions_ends_as_well() -> None:
 
 
 def test_a_first_join_may_be_known_to_the_coordinator_only_if_it_has_an_id() -> None:
-    """Without one a farewell could not say whom it is from."""
+    """Without one a leave request could not say whom it is from."""
     play = ClassicPlay.new()
     assert not play.joining().member.enrolled
     play.answer(JoinGroup, MemberIdGiven("given"))
@@ -299,8 +299,8 @@ def test_who_owns_nothing_cannot_be_passed_over() -> None:
     assert (play.member.fences, play.sync_request().generation) == (0, 7)
 
 
-def test_a_farewell_waits_for_the_callback_and_for_what_is_owned() -> None:
-    """Others are given the partitions with the farewell."""
+def test_a_leave_request_waits_for_the_callback_and_for_what_is_owned() -> None:
+    """Others are given the partitions with the leave request."""
     play = Play.new().stable(0, 1).told(orders(0, 1, 2))
     play.do(Close(timeout_s=50.0))
     play.advance(3.0)

@@ -166,7 +166,7 @@ def test_names_are_asked_for_again_with_backoff() -> None:
 
 
 def test_a_new_target_replaces_one_that_waits_for_names() -> None:
-    """Nobody waits for the name of a topic that is no longer wanted."""
+    """The name of a topic that is no longer wanted is not waited for."""
     play = Play.new().stable(0)
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, accepted(3, Partitions.of({ORDERS: [0], BILLS: [0]})))
@@ -301,7 +301,7 @@ def test_what_came_and_went_during_a_callback_is_acknowledged_although_the_owned
 
 
 def test_a_revoked_callback_is_told_until_when_it_may_take() -> None:
-    """The coordinator waits for the rebalance timeout, which is the poll interval; without a deadline nobody hurries."""
+    """The coordinator waits for the rebalance timeout, which is the poll interval; without a deadline the application has no reason to hurry."""
     play = Play.new(max_poll_interval_ms=60_000).stable(0, 1).told(orders(0))
     assert play.callbacks()[-1].deadline == play.now + 60.0
 

@@ -81,7 +81,7 @@ def test_each_code_in_the_group_ends_in_a_known_way(code: Code) -> None:
 
 @pytest.mark.parametrize("request_type", [Heartbeat, FindCoordinator])
 def test_an_unknown_code_is_fatal_with_its_number(request_type: type) -> None:
-    """A rule nobody knows must not be repeated for ever in silence."""
+    """A request that is refused for an unknown reason must not be repeated for ever in silence."""
     play = Play.new()
     play.do(Subscribe(frozenset({"orders"})))
     if request_type is Heartbeat:
@@ -266,7 +266,7 @@ def test_the_table_of_codes_at_a_join_is_complete() -> None:
 
 
 def test_a_doubted_coordinator_is_looked_for_at_once() -> None:
-    """Whoever shares the connection and learns that it leads to the wrong broker saves the member a refused heartbeat."""
+    """A commit on the same connection that learns of the wrong broker saves the member a refused heartbeat."""
     play = Play.new().stable(0)
     play.do(CoordinatorDoubted(OTHER_BROKER))
     assert play.member.coordinator == BROKER
@@ -285,7 +285,7 @@ def test_a_doubted_membership_is_asked_about_at_once() -> None:
 
 
 def test_the_same_problem_again_is_another_problem() -> None:
-    """Whoever shows problems once each, as poll() does, tells them apart by their numbers."""
+    """poll() raises each problem once, and tells problems apart by their numbers."""
     play = Play.new().joining()
     numbers = set()
     for _ in range(3):
@@ -359,7 +359,7 @@ def test_a_coordinator_that_was_found_is_looked_for_quickly_the_next_time() -> N
 
 
 def test_a_denied_topic_is_named_and_several_are_only_suspected() -> None:
-    """A heartbeat is refused as a whole: with several topics nobody knows which one it is."""
+    """A heartbeat is refused as a whole: with several topics it is not known which one is denied."""
     texts = []
     for topics in ({"orders"}, {"orders", "bills"}):
         play = Play.new().joining(*topics)

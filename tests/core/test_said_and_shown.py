@@ -268,7 +268,7 @@ def test_a_search_that_is_refused_for_good_says_why(code: int, words: str) -> No
 
 
 def test_a_full_group_that_is_waited_for_does_not_count_on_us() -> None:
-    """A close has nobody to tell."""
+    """There is no coordinator that a close could tell."""
     play = Play.new(retry_when_full_s=7.0).joining()
     play.answer(Heartbeat, Refused(Code.GROUP_MAX_SIZE_REACHED, "full"))
     assert not play.member.enrolled

@@ -64,7 +64,7 @@ def test_fail_without_a_description_is_fatal_too() -> None:
 
 
 def test_takeover_releases_the_holder_and_joins() -> None:
-    """A temporary leave on the holder's behalf, then a join: nobody else notices."""
+    """A temporary leave on the holder's behalf, then a join: no other member notices."""
     play = contested("takeover")
     play.answer(DescribeGroup, group())
     assert play.heartbeat() == Heartbeat(group_id="g", member_id="them", epoch=-2, instance_id="i")
@@ -182,7 +182,7 @@ def test_being_superseded_is_fatal_and_names_the_successor() -> None:
 
 
 @pytest.mark.parametrize("failure", list(FailureKind))
-def test_being_superseded_is_fatal_even_if_nobody_tells_by_whom(failure: FailureKind) -> None:
+def test_being_superseded_is_fatal_even_if_the_new_holder_is_not_known(failure: FailureKind) -> None:
     """Within a request timeout, at the latest."""
     play = Play.new(group_instance_id="i").stable(0)
     play.advance(INTERVAL_S)
@@ -193,7 +193,7 @@ def test_being_superseded_is_fatal_even_if_nobody_tells_by_whom(failure: Failure
 
 
 def test_a_superseded_member_cannot_start_over() -> None:
-    """A retry war between two processes with one id helps nobody: fencing is terminal."""
+    """Two processes with one id must not fence each other again and again: fencing is terminal."""
     play = Play.new(group_instance_id="i").stable()
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(82))
@@ -243,7 +243,7 @@ def test_a_member_that_is_fenced_while_it_waits_for_its_instance_id_joins_again(
 
 
 def test_a_superseded_member_asks_the_new_coordinator_who_took_its_place() -> None:
-    """The group may move in that moment; the error would then name nobody."""
+    """The group may move in that moment; the error would then name no holder."""
     play = Play.new(group_instance_id="i").stable()
     play.advance(INTERVAL_S)
     play.answer(Heartbeat, Refused(82))

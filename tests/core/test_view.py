@@ -51,7 +51,7 @@ def test_three_intervals_without_an_answer_make_a_member_unready_and_not_one_mom
 
 @pytest.mark.parametrize("state", [S.JOINING, S.STABLE, S.FATAL])
 def test_health_says_what_the_trouble_is(state: MemberState) -> None:
-    """Whoever looks at a probe's text must not have to look into the log, too."""
+    """The text of a probe names the problem, so that a look into the log is not needed."""
     play = in_state(state)
     if state is not S.FATAL:
         play.advance(INTERVAL_S)

@@ -1,4 +1,4 @@
-"""Are the values of the core what their types say? mypy proves it of our code; this sees what really goes in and out."""
+"""Checks that values of the core have their declared types. mypy proves it for our code; this checks the values of the tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Check = Callable[[Any], bool]
 
 
 def assert_typed(value: Any, before: object = None) -> None:
-    """Of a dataclass; fields that are the same as in `before` were looked at before."""
+    """Check a dataclass; fields that are the same as in `before` were checked before."""
     kind: Any = type(value)
     for name, fits in _fields(kind):
         held = getattr(value, name)

@@ -131,7 +131,13 @@ _GRAMMAR: dict[Kind, list[tuple[str, Checker]]] = {
     Kind.KILLED: [("{who} ({any_where}) ended without leaving: its trace stops without a close{any_torn}. {any_or}[[ It owned {what}.]]", check_killed)],
     Kind.PROCESS_STOPPED: [("{who} {any_did} {s}[[ after it was sent]], while its process used {s_cpu} of processor time: {any_outcome}.[[ It owned {what} all the time.]]", check_still)],
     Kind.POLL_INTERVAL_EXCEEDED: [("{who} did not poll for {s}{any_hand}, and therefore left the group. [[It polled again {s_back} later.]][[It did not poll again in this trace.]]", check_unpolled)],
-    Kind.NETWORK_LOST: [("{who} worked, but no broker answered it for {s}; {any_outcome}.", check_unanswered)],
+    Kind.NETWORK_LOST: [
+        ("{who} worked, but no broker answered it for {s}; {any_outcome}.", check_unanswered),
+        (
+            "{who} read no answer for {s}: no broker answered it, or it stood still, which looks the same here; {any_outcome}.",
+            check_unanswered,
+        ),
+    ],
     Kind.BROKER_RESTARTED: [("Broker {any_node}, the coordinator, was out of reach for {more_who}, for at most {s}{more_rest}", check_broker)],
     Kind.REMOVED_FROM_OUTSIDE: [
         ("{who} was fenced although it was on time: the coordinator had confirmed it {s} before. {more_rest}", check_confirmed),

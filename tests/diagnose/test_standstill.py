@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from membership_client.core.events import (
+    ClassicHeartbeat,
     DescribeTopics,
     GroupSynced,
     Heartbeat,
@@ -87,6 +88,63 @@ def stood_still_while_a_heartbeat_was_under_way(seconds: float, cpu_s: float) ->
     member.cpu_s += cpu_s
     member.answer(Heartbeat, accepted(2))
     return member
+
+
+def stopped_before_a_refused_heartbeat(seconds: float, **overrides: int) -> Recorded:
+    """It is stopped with a heartbeat under way, which reaches the coordinator when the process goes on."""
+    member = Recorded.named("a", **overrides).owning(0).stays_stable(20.0)
+    while member.member.dialogue is None:
+        member.advance(1.0)
+    member.now += seconds
+    return member
+
+
+def test_a_standstill_with_a_heartbeat_under_way_that_is_then_refused_is_named() -> None:
+    """It was said that the trace shows no standstill, because only accepted heartbeats counted as awaited."""
+    member = stopped_before_a_refused_heartbeat(50.0, **{"request.timeout.ms": 60_000})
+    member.answer(Heartbeat, UNKNOWN_MEMBER)
+    finding = the(Kind.PROCESS_STOPPED, faults([member.section()]))
+    assert finding.certainty == "unknown"
+    assert finding.sentence == (
+        "a:7 read the answer to a heartbeat 50.0 s after it was sent, while its process used 0.0 s of processor time: the "
+        "process stood still or got no processor; or the answer came late, which looks the same here; its session ended "
+        "meanwhile, and the coordinator fenced it. It owned orders[0] all the time."
+    )
+
+
+def test_a_standstill_that_no_session_is_as_short_as_explains_no_fence() -> None:
+    """Two heartbeat intervals without a heartbeat end no session of a sensible group."""
+    member = stopped_before_a_refused_heartbeat(6.0)
+    member.answer(Heartbeat, UNKNOWN_MEMBER)
+    assert Kind.PROCESS_STOPPED not in {finding.kind for finding in faults([member.section()])}
+
+
+@pytest.mark.parametrize(("session_ms", "explains"), [(8_000, True), (30_000, False)])
+def test_a_classic_session_is_known_so_a_shorter_standstill_explains_no_fence(session_ms: int, explains: bool) -> None:
+    """Members of classic groups choose their session themselves."""
+    member = RecordedClassic.new(session_timeout_ms=session_ms, heartbeat_interval_ms=1_000)
+    member.stable(0)
+    while member.member.dialogue is None:
+        member.advance(0.5)
+    member.now += 9.9
+    member.answer(ClassicHeartbeat, UNKNOWN_MEMBER)
+    assert (Kind.PROCESS_STOPPED in {finding.kind for finding in faults([member.section()])}) == explains
+
+
+def test_a_standstill_of_the_request_timeout_is_not_blamed_on_the_network_alone() -> None:
+    """Its first step after it was the timeout of the request, half a second late, so the answer was never read."""
+    member = stopped_before_a_refused_heartbeat(10.5)
+    member.do(Tick())
+    member.advance(0.5)
+    member.find_coordinator()
+    member.answer(Heartbeat, UNKNOWN_MEMBER)
+    finding = the(Kind.NETWORK_LOST, faults([member.section()]))
+    assert finding.certainty == "unknown"
+    assert finding.sentence == (
+        "a:7 read no answer for 11.0 s: no broker answered it, or it stood still, which looks the same here; "
+        "its session ended meanwhile, and the coordinator fenced it."
+    )
+    assert "SIGSTOP" in finding.advice
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ class Line:
     state: str
     owned_before: frozenset[Place]
     owned: frozenset[Place]
+    jumped_s: float
     event: dict[str, Any]
     effects: list[dict[str, Any]]
     facts: dict[str, Any]
@@ -71,6 +72,16 @@ class Life:
     def where(self) -> str:
         return f"process {self.header['pid']} on {self.host}"
 
+    @functools.cached_property
+    def clock_set_s(self) -> float:
+        """Of all jumps of its clock. After a sleep of its machine it would have been fenced."""
+        found = 0.0
+        for line in self.lines:
+            soon = (after for after in self.lines if line.at <= after.at <= line.at + 30.0)
+            asleep = line.jumped_s > 5.0 and any(after.epoch == 0 < after.epoch_before for after in soon)
+            found += 0.0 if asleep else abs(line.jumped_s)
+        return found
+
     def at(self, time: float) -> Line:
         """The line of that time."""
         return min(self.lines, key=lambda line: abs(line.time - time))
@@ -109,7 +120,8 @@ class Truth:
         return self._by_place[place]
 
     def doubt_s(self, one: Life, other: Life) -> float:
-        return 0.0 if one.host == other.host else self.skew_s
+        set_s = one.clock_set_s + other.clock_set_s
+        return (0.0 if one.host == other.host else self.skew_s) + set_s
 
     def reached(self, epoch: int) -> list[tuple[float, Life]]:
         """When each life first had that epoch in a membership."""
@@ -156,6 +168,7 @@ def _lines(section: Section, last: Line | None) -> Iterator[Line]:
             state=shown.get("state", last.state if last else "UNSUBSCRIBED"),
             owned_before=last.owned if last else frozenset(),
             owned=places(shown["owned"]) if "owned" in shown else last.owned if last else frozenset(),
+            jumped_s=shown.get("jumped", 0.0),
             event=shown.get("event", {}),
             effects=shown.get("effects", []),
             facts=shown if "note" in shown else {"cpu": shown.get("cpu")},

@@ -14,7 +14,7 @@ from tests.differential.play import World, play
 
 
 def play_both(seed: int, world: World) -> list[Mismatch]:
-    """Each library has topics and a group of its own. In a world with an outage, the broker stops in the middle."""
+    """Play the program with both libraries, each with topics and a group of its own. With an outage the broker stops in the middle."""
     program = program_of(seed, outage=world.outage is not None)
     with (
         contextlib.nullcontext() if world.outage is None else world.outage.one_program(),

@@ -14,7 +14,7 @@ _KINDS = (KafkaException, RuntimeError, ValueError, TypeError, AttributeError, O
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """`kinds` are the types it can be caught as; an exception of ours may be caught as more than theirs."""
+    """An exception. `kinds` are the types by which it can be caught; an exception of ours may have more than theirs."""
 
     kinds: frozenset[str]
     code: str | None = None
@@ -38,7 +38,7 @@ def agrees(ours: object, theirs: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A word of the player itself, which is compared as it is."""
+    """A text of the player itself, which is compared as it is."""
 
     word: str
 

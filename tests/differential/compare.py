@@ -27,10 +27,10 @@ class Mismatch:
 
 
 def compare(program: Program, ours: Outcome, theirs: Outcome) -> list[Mismatch]:
-    """Nothing, or the first mismatch."""
+    """The first mismatch; None if there is none."""
     for at, (step, mine, other) in enumerate(zip(program.steps, ours.calls, theirs.calls, strict=True)):
         if not agrees(mine, other):
-            # From an intended difference on, the two consumers are not in the same situation any more.
+            # After an intended difference the two consumers are not in the same situation any more.
             return [] if is_intended(step, mine, other) else [Mismatch(program, at, step.call, mine, other)]
     end = len(program.steps)
     if ours.delivered != theirs.delivered:

@@ -1,4 +1,4 @@
-"""In what a Consumer is meant to differ from confluent_kafka.Consumer, and why. docs/differences.md has the same table."""
+"""The intended differences between our Consumer and confluent_kafka.Consumer, and why. docs/differences.md has the same table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Difference:
     covers: Callable[[Step, object, object], bool] | None = None
 
     def row(self) -> str:
-        """Of the table in the documents."""
+        """The row of the table in the documents."""
         return f"| {self.what} | {self.ours} | {self.theirs} | {self.reason} |"
 
 

@@ -12,7 +12,7 @@ from tests.differential.wrong_calls import WRONG_CALLS
 
 _STEPS = range(7, 16)
 _FAR_OFFSET = 10_000
-"""There is no such record, so the reset policy decides."""
+"""An offset beyond all records, for which the reset policy decides."""
 
 
 def program_of(seed: int, *, outage: bool = False) -> Program:
@@ -28,7 +28,7 @@ class _Author:
         self._threads = self._random.randint(1, 3)
         self._steps: list[Step] = []
         self._ends: Counter[tuple[int, int]] = Counter()
-        """How many records were produced, by partition."""
+        """The number of records that were produced, by partition."""
         self._mode = "idle"
         self._held: list[Place] = []
         """Partitions that are assigned."""
@@ -38,7 +38,7 @@ class _Author:
         self._subscribed_to: tuple[int, ...] = ()
         self._outage = outage
         self._shared = self._random.random() < 0.2 and not outage
-        """Is there a second consumer now and then? It is not known which of them reads what, so only safe calls are made."""
+        """True with a second consumer now and then. It is not known which of them reads what, so only safe calls are made."""
         self._auto_store = self._shared or self._random.random() < 0.65
         self._auto_commit = self._shared or self._random.random() < 0.5
 

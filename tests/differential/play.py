@@ -28,14 +28,14 @@ _SETTLED_S = 50.0
 """confluent-kafka was once seen to need more than 15 s for a rebalance after a member had left."""
 _HANGS_S = 90.0
 _QUIET_POLLS = 3
-"""After all that is due has come: would more come?"""
+"""How many polls in a row must return nothing before no further record is expected."""
 
 Partition = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`calls` has one entry per step; `committed` is seen from outside, by topic and partition."""
+    """The outcome of a program. `calls` has one entry per step; `committed` has the group's offsets, by topic and partition."""
 
     calls: tuple[object, ...]
     committed: dict[Partition, tuple[int, str]]
@@ -86,7 +86,7 @@ class _Player:
         self._came: list[Message] = []
         """Records of this step."""
         self._last: Message | None = None
-        """That which is the last of its step when they are sorted: which comes first depends on the broker."""
+        """The last record of the step in sorted order, because the broker decides which one comes first."""
         self._second: Any = None
         self._subscribed = False
         self._wanted: tuple[int, ...] = ()
@@ -200,7 +200,7 @@ class _Player:
             self._story.append(returned(message, self._names))
 
     def _read(self, place: Place, count: int, how: str) -> object:
-        """Read so many records of one partition, with all others paused."""
+        """Read `count` records of one partition, with all others paused."""
         key = (place.topic, place.partition)
         others = sorted(self._next.keys() - {key} - self._paused)
         if key in self._paused or key not in self._next:
@@ -223,7 +223,7 @@ class _Player:
         return 0 if at > self._ends[key] else at
 
     def _drain(self, how: str) -> object:
-        """Read all that is there."""
+        """Read all records that are there."""
         if self._second is not None:
             return self._drain_both()
         return self._read_up_to({key: self._ends[key] for key in self._next.keys() - self._paused}, how)
@@ -241,7 +241,7 @@ class _Player:
         return self._held_by(self._consumer) | self._held_by(self._second)
 
     def _read_up_to(self, ends: dict[Partition, int], how: str) -> object:
-        """Noted by partition, because it depends on the broker which comes first."""
+        """Note the records by partition, because the broker decides which partition comes first."""
         came: list[Message] = []
         deadline, quiet, left = time.monotonic() + _PATIENCE_S, 0, 0
         while quiet < _QUIET_POLLS and time.monotonic() < deadline:
@@ -295,7 +295,7 @@ class _Player:
         return outcome
 
     def _end_reading(self) -> None:
-        """Nothing may be left to come while confluent-kafka gives partitions back."""
+        """Read all records first: none may come while confluent-kafka gives partitions back."""
         if not self._closed:
             self._resume_all()
             if not self._program.exact:  # The rebalance after a second consumer may still be under way.
@@ -363,7 +363,7 @@ class _Player:
         self._forget([(place.topic, place.partition) for place in places])
 
     def _seek(self, place: Place) -> object:
-        """Librdkafka refuses it until it fetches the partition, which nobody can wait for."""
+        """Librdkafka refuses it until it fetches the partition, which a program cannot wait for."""
         key = (place.topic, place.partition)
         deadline = time.monotonic() + _PATIENCE_S
         while True:

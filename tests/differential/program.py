@@ -41,7 +41,7 @@ class Program:
 
     @property
     def ends_with_commits(self) -> bool:
-        """Is known what is committed in the end? See differences.py about cooperative-sticky groups."""
+        """Is it known what is committed in the end? See differences.py about cooperative-sticky groups."""
         return self.exact or dict(self.config).get("partition.assignment.strategy") != "cooperative-sticky"
 
     def config_of(self, key: str) -> object:

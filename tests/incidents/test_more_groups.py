@@ -99,6 +99,22 @@ def test_a_clock_that_is_set_back_blames_nobody(patient_stage: Stage) -> None:
     peace(patient_stage, [one, two])
 
 
+def test_a_clock_that_is_set_ahead_during_a_revoke_makes_no_second_owner(patient_stage: Stage) -> None:
+    """The partitions go to a member on another machine, whose clock is left alone: its time of day seems earlier then."""
+    slow = patient_stage.enter("slow", slow={"revoked": 8.0})
+    slow.wait_owner(4)
+    two = patient_stage.enter("two", host="elsewhere")
+    slow.wait_for("revoked")
+    slow.tell("clock 60")
+    slow.wait_for("clock")
+    two.wait_owner(2)
+    slow.wait_owner(2)
+    two.close("end of the play")
+    slow.wait_owner(4)
+    kinds = {finding.kind for finding in patient_stage.findings() if finding.kind.is_fault}
+    assert kinds - {Kind.KILLED} == {Kind.WAITED_FOR_CALLBACK}
+
+
 def test_a_close_that_outlasts_the_grace_period_ends_in_a_kill_that_is_named(
     kafka: KafkaCluster, new_stage: Callable[..., Stage]
 ) -> None:

@@ -1,4 +1,4 @@
-"""How members of classic groups are told to be, and what their tests wait for and look at."""
+"""Members of classic groups, and what their tests wait for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def classic(strategy: str = "range", **more: Any) -> dict[str, Any]:
 
 
 def wait_shared(group: Group, members: Sequence[WatchedMember], count: int = 6) -> None:
-    """Until these members own every partition once, all in one generation."""
+    """Wait until these members own every partition once, all in one generation."""
 
     def shared() -> bool:
         snapshots = [member.snapshot for member in members]
@@ -35,12 +35,12 @@ def wait_shared(group: Group, members: Sequence[WatchedMember], count: int = 6) 
 
 
 def rebalances(kafka: KafkaCluster, group: Group) -> int:
-    """How often the broker began one."""
+    """How often the broker began a rebalance, by its log."""
     return log_about(kafka, f"Preparing to rebalance group {group.id} ")().count("\n") + 1
 
 
 def read(consumer: Consumer, count: int) -> list[bytes]:
-    """The values of so many records that it polls."""
+    """The values of the next `count` records that it polls."""
     values: list[bytes] = []
 
     def all_read() -> bool:

@@ -1,4 +1,4 @@
-"""Groups of a test's own; their members are closed also when the test failed."""
+"""Fixtures: groups for each test; their members are closed also when the test failed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Brokers(Protocol):
-    """Anything that clients can be pointed at."""
+    """A cluster to which clients can connect."""
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -48,7 +48,7 @@ def proxied_kafka_of_module() -> Iterator[ProxiedKafka]:
 
 @pytest.fixture
 def proxied_kafka(proxied_kafka_of_module: ProxiedKafka) -> Iterator[ProxiedKafka]:
-    """Shared by the tests of a module, and in order again after each."""
+    """A broker behind a proxy, shared by the tests of a module; the proxy is mended after each test."""
     yield proxied_kafka_of_module
     proxied_kafka_of_module.proxy.mend()
     proxied_kafka_of_module.proxy.resume()

@@ -76,7 +76,7 @@ def say_state(step: Step) -> None:
 
 
 def stay(member: GroupMember) -> None:
-    """Until killed, or until the member has ended."""
+    """Wait until the process is killed, or the member has ended."""
     try:
         member.wait_until(lambda snapshot: False)
     except MembershipError as error:
@@ -85,7 +85,7 @@ def stay(member: GroupMember) -> None:
 
 
 def close_on_sigterm(member: GroupMember) -> None:
-    """The handler itself closes."""
+    """Close the member in the signal handler."""
 
     def handle(*_: object) -> None:
         say("closed", report=str(member.close(reason="told to stop by SIGTERM")))
@@ -98,7 +98,7 @@ def close_on_sigterm(member: GroupMember) -> None:
 
 
 def close_on_sigterm_while_waiting(member: GroupMember) -> None:
-    """As above, while the main thread is inside wait_until, the likeliest place of all."""
+    """Like above, while the main thread is inside wait_until, which is the most likely place."""
     signal.signal(signal.SIGTERM, lambda *_: say("closed", report=str(member.close(reason="told to stop by SIGTERM"))))
     say("ready")
     try:
@@ -108,12 +108,12 @@ def close_on_sigterm_while_waiting(member: GroupMember) -> None:
 
 
 def go_without_close(member: GroupMember) -> None:
-    """The main thread just returns."""
+    """Return from the main thread without a close."""
     say("going")
 
 
 def go_when_told(member: GroupMember) -> None:
-    """The main thread returns at the end of its input."""
+    """Return from the main thread at the end of its input."""
     say("ready")
     sys.stdin.read()
     say("going")

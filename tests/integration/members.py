@@ -1,4 +1,4 @@
-"""Members that remember what happened to them, the group a test has for itself, and waiting for facts."""
+"""Members that keep what happened to them, the group of a test, and functions that wait for a condition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from membership_client.testing import ClusterAdmin, GroupDescription, KafkaClust
 T = TypeVar("T")
 
 PATIENCE_S = 40.0
-"""How long a fact may take on a machine that runs everything else at once. Nothing is slow when all is well."""
+"""How long a test waits for a condition on a busy machine. Only a failure takes so long."""
 
 QUICK = {"consumer_heartbeat_interval_ms": 200, "consumer_assignment_interval_ms": 0}
 """Group settings for tests that are not about these: heartbeats come often, and assignments at once."""
@@ -104,11 +104,11 @@ class WatchedMember(GroupMember):
 
     @property
     def effects(self) -> list[Effect]:
-        """Everything it wanted done, in order."""
+        """All effects of the member, in order."""
         return [effect for step in self.steps for effect in step.effects]
 
     def wait(self, condition: MemberState | Callable[[Snapshot], bool]) -> Snapshot:
-        """Patiently."""
+        """Wait for the state, for as long as PATIENCE_S."""
         return self.wait_until(condition, PATIENCE_S)
 
     def wait_stable(self) -> Snapshot:
@@ -174,12 +174,12 @@ class Group:
         return member
 
     def wait_for_shares(self, members: Iterable[WatchedMember], partitions: Iterable[TopicPartition]) -> None:
-        """Until these members, at the newest epoch and by everybody's account, own the partitions once each."""
+        """Wait until all members report the newest epoch, and together own each partition once."""
         wanted, watched = Counter(partitions), list(members)
         eventually(lambda: self._shares(watched) == wanted, f"each of {len(wanted)} partitions with one stable owner")
 
     def _shares(self, members: list[WatchedMember]) -> Counter[TopicPartition]:
-        """Who owns what, or nothing while the group is not settled."""
+        """How many members own each partition; empty while the group is not settled."""
         snapshots = [member.snapshot for member in members]
         if any(snapshot.state is not MemberState.STABLE for snapshot in snapshots):
             return Counter()
@@ -193,7 +193,7 @@ class Group:
         self.admin.remove_member(self.id, member_id, instance_id)
 
     def close(self) -> None:
-        """All at once, because some may be without a broker."""
+        """Close all members at the same time, because some may be without a broker."""
         if self.members:
             with ThreadPoolExecutor(len(self.members)) as pool:
                 list(pool.map(lambda member: member.close(LeaveMode.LEAVE, timeout_s=1), self.members))
@@ -236,7 +236,7 @@ def log_about(cluster: KafkaCluster, text: str) -> Callable[[], str]:
 
 
 def assert_never_shared(members: Iterable[WatchedMember]) -> None:
-    """No partition was held by two members at any moment: from the assigned callback's start to the revoked one's end."""
+    """Assert that no partition was held by two members at any moment, from the start of assigned to the end of revoked callbacks."""
     spans = sorted(span for member in members for span in _spans(member.calls))
     for (partition, _, end), (following, start, _) in itertools.pairwise(spans):
         assert partition != following or end <= start, f"{partition} was held twice at the same time"

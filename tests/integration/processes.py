@@ -1,4 +1,4 @@
-"""Starts `member_process.py` and follows what it says."""
+"""Starts `member_process.py` and reads what it prints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MemberProcess(SpeakingProcess):
         return [line for line in tuple(self.said) if line["kind"] == kind]
 
     def wait_owning(self) -> frozenset[TopicPartition]:
-        """What it owned when it was first stable with something."""
+        """The partitions that it owned when it was first stable with some."""
         owning = eventually(lambda: next((s for s in self.all("stable") if s["owned"]), None), "an owner in a process")
         assert owning is not None
         return partitions_in(owning["owned"])
@@ -50,5 +50,5 @@ class MemberProcess(SpeakingProcess):
 
 
 def partitions_in(pairs: list[tuple[str, int]]) -> frozenset[TopicPartition]:
-    """As JSON has them."""
+    """Partitions from JSON."""
     return frozenset(TopicPartition(topic, number) for topic, number in pairs)

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of one broker, which does to connections what networks do.
+"""A TCP proxy in front of one broker, which can make the faults of networks.
 
 It understands as much of Kafka as it needs: frames, the API key of a request, and that answers come in order. Or nothing
 at all, if they are `sealed` by TLS: then it carries bytes as they come, and has no way to tell one answer from another.
@@ -105,7 +105,7 @@ class Proxy:
     def address(self) -> str:
         return f"{self.host}:{self.port}"
 
-    # --- what networks do --------------------------------------------------------------------------------------------
+    # --- faults of networks ------------------------------------------------------------------------------------------
 
     def swallow_answers(self, api_key: int, count: int = 1) -> None:
         """The broker gets the next requests of that kind, but instead of an answer the connection is cut."""

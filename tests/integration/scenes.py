@@ -1,4 +1,4 @@
-"""One member in each state in which a network may fail it: scenes that are played while a test breaks the network.
+"""One member in each state in which its network may fail: scenes that are played while a test breaks the network.
 
 A scene is a generator. It goes on to its first `yield` while all is well, to its second one while the network fails, and
 to its end when it works again.
@@ -50,7 +50,7 @@ class Cast:
         return member
 
     def settle(self) -> None:
-        """Until all members are stable, without an error, and share the topic."""
+        """Wait until all members are stable, without an error, and share the topic."""
         eventually(self._is_settled, f"settled members: {[member.snapshot for member in self.members]}")
 
     def _is_settled(self) -> bool:
@@ -109,7 +109,7 @@ def losing(cast: Cast) -> Scene:
 
 
 def acknowledging(cast: Cast) -> Scene:
-    """The callback returns while nothing can be told to anybody."""
+    """The callback returns while no broker can be reached."""
     done = threading.Event()
     yield from _revoke(cast, done)
     done.set()
@@ -129,7 +129,7 @@ def _awaiting(done: threading.Event) -> Callable[[Call], None]:
 
 
 def stable(cast: Cast) -> Scene:
-    """It notices."""
+    """The member notices the fault."""
     member = cast.owner()
     before = len(member.steps)
     yield
@@ -198,7 +198,7 @@ class Stage:
         more = settings or {}
         names = [f"cast-{uuid.uuid4().hex}" for _ in range(100)]
         coordinators = ClusterAdmin(servers).coordinators(names)
-        # Whoever has most of a hundred has more than there are scenes.
+        # The coordinator of most of a hundred groups has more of them than there are scenes.
         ((self.coordinator, _),) = Counter(coordinators.values()).most_common(1)
         groups = (name for name in names if coordinators[name] == self.coordinator)
         self._casts = [
@@ -217,15 +217,15 @@ class Stage:
             list(self._pool.map(Cast.close, self._casts))
 
     def prepare(self) -> None:
-        """While all is well."""
+        """Play all scenes to their first `yield`, while the network works."""
         list(self._pool.map(next, self._scenes))
 
     def act(self) -> None:
-        """While nothing works."""
+        """Play all scenes to their second `yield`, while the network fails."""
         list(self._pool.map(next, self._scenes))
 
     def finish(self) -> None:
-        """When everything works again: all do what they wanted, and none has ended."""
+        """Play all scenes to their end, when the network works again: all do what they wanted, and none has ended."""
         assert set(self._pool.map(lambda scene: next(scene, "ended"), self._scenes)) == {"ended"}
         members = [member for cast in self._casts for member in cast.members]
         assert not [member.error for member in members if MemberState.FATAL in member.states]

@@ -1,4 +1,4 @@
-"""A Python script in a process of its own that says what it does, one line of JSON at a time."""
+"""A Python script in a process of its own that reports what it does in lines of JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SpeakingProcess:
         return self._process.pid
 
     def signal(self, number: signal.Signals) -> None:
-        """Nothing is awaited."""
+        """Send the signal; nothing is awaited."""
         self._process.send_signal(number)
 
     def tell(self, line: str) -> None:
@@ -57,7 +57,7 @@ class SpeakingProcess:
         return code
 
     def stop(self) -> None:
-        """However it stands."""
+        """Kill the process if it still runs."""
         self._process.kill()
         self.wait_ended()
         guard.forget_process(self._process.pid)

@@ -60,7 +60,7 @@ def guarded_kafka() -> Iterator[KafkaCluster]:
 
 
 class Rules:
-    """Denies everybody one resource, until told otherwise. Returns when the broker goes by it, which is a little later."""
+    """Denies all users one resource, until told otherwise. Returns when the broker goes by it, which is a little later."""
 
     def __init__(self, kafka: KafkaCluster, kind: ResourceType, name: str) -> None:
         self._admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
@@ -155,7 +155,7 @@ def test_a_denied_topic_does_not_cost_the_membership(guarded_kafka: KafkaCluster
 def test_a_denied_group_is_fatal_until_subscribed_again(
     guarded_kafka: KafkaCluster, new_group: GroupFactory, protocol: str
 ) -> None:
-    """Nobody hammers a broker that said no; the application decides when to try again."""
+    """The request is not repeated again and again; the application decides when to try again."""
     group = new_group(guarded_kafka)
     rules = Rules(guarded_kafka, ResourceType.GROUP, group.id)
     rules.deny()
@@ -168,7 +168,7 @@ def test_a_denied_group_is_fatal_until_subscribed_again(
 
 
 def test_a_topic_denied_to_a_classic_leader(guarded_kafka: KafkaCluster, new_group: GroupFactory) -> None:
-    """It had looked like a topic that does not exist, and nobody was told."""
+    """It had looked like a topic that does not exist, and no error was shown."""
     group = new_group(guarded_kafka)
     rules = Rules(guarded_kafka, ResourceType.TOPIC, group.topic)
     rules.deny()

@@ -1,4 +1,4 @@
-"""Members of other clients that write what nobody else does: whoever reads it goes on, and says so if it must."""
+"""Members of other clients that write unusual data: our members go on, and report a problem if they must."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MORE_FIELDS = b"of version 9"
 
 
 class OddLeader(MemberByHand):
-    """Writes a version that nobody knows, with user data, and gives everybody a topic that nobody wants."""
+    """Writes an unknown version, with user data, and gives all members a topic that none wants."""
 
     def assignment(self, _member_id: str, share: Iterable[TopicPartition]) -> bytes:
         known = encode_assignment([*share, TopicPartition("unheard-of", 0)])
@@ -32,7 +32,7 @@ class OddLeader(MemberByHand):
 
 
 class OddMember(MemberByHand):
-    """Writes a version that nobody knows, and user data that mean something to it alone."""
+    """Writes an unknown version, and user data that only it can read."""
 
     def subscription(self, me: MemberSubscription) -> bytes:
         known, (topic,) = encode_subscription(me, "range"), me.topics
@@ -65,7 +65,7 @@ def follow(group: Group, peer: MemberByHand, members: Sequence[WatchedMember]) -
 
 
 def is_calm(peer: MemberByHand, members: Sequence[WatchedMember]) -> bool:
-    """Does the generation last for some heartbeats of everybody?"""
+    """Does the generation last for some heartbeats of all members?"""
     generation, awaited = peer.generation, [len(member.steps) + 20 for member in members]
     while any(len(member.steps) < steps for member, steps in zip(members, awaited, strict=True)):
         peer.follow()
@@ -75,8 +75,8 @@ def is_calm(peer: MemberByHand, members: Sequence[WatchedMember]) -> bool:
     return True
 
 
-def test_a_leader_that_writes_what_nobody_knows(group: Group) -> None:
-    """Everybody takes what it asked for; two static members kept the group rebalancing for the rest, one after the other."""
+def test_a_leader_that_writes_an_unknown_version(group: Group) -> None:
+    """All members take what they asked for; for the rest, two static members kept the group rebalancing, in turns."""
     with by_hand(OddLeader, group) as leader:
         leader.join()
         members = [group.join(name, **CLASSIC) for name in ("one", "two")]
@@ -89,7 +89,7 @@ def test_a_leader_that_writes_what_nobody_knows(group: Group) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_member_that_writes_what_nobody_knows(group: Group, strategy: str) -> None:
+def test_a_member_that_writes_an_unknown_version(group: Group, strategy: str) -> None:
     """Our leader reads what it can, and gives it its half."""
     member = group.join(**classic(strategy))
     wait_shared(group, [member])
@@ -99,8 +99,8 @@ def test_a_member_that_writes_what_nobody_knows(group: Group, strategy: str) -> 
         assert (len(peer.owned), len(member.assignment())) == (3, 3)
 
 
-def test_a_leader_that_nobody_understands(group: Group) -> None:
-    """Whoever cannot read its share has none and says whose doing it is; when another leads, all is well again."""
+def test_a_leader_that_writes_what_cannot_be_read(group: Group) -> None:
+    """A member that cannot read its share has none and names the leader; when another member leads, all is well again."""
     with by_hand(Scribbler, group) as leader:
         leader.join()
         member = group.join(**CLASSIC)

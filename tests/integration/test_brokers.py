@@ -46,7 +46,7 @@ def test_a_broker_that_restarts(fragile_kafka: KafkaCluster, new_group: GroupFac
 
 
 def test_a_member_may_start_before_its_broker(fragile_kafka: KafkaCluster, new_group: GroupFactory) -> None:
-    """It keeps trying, says so, and joins once there is somebody to join."""
+    """It keeps trying, says so, and joins once there is a coordinator."""
     group = new_group(fragile_kafka)
     fragile_kafka.kill(1)
     member = group.join()

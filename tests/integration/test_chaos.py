@@ -23,7 +23,7 @@ INSTANCES = ("a", "b", "c")
 
 
 class Chaos:
-    """One random thing after the other. Nothing here outlasts a session, so nobody may ever be fenced."""
+    """One random thing after the other. Nothing here outlasts a session, so no member may ever be fenced."""
 
     def __init__(self, group: Group, kafka: ProxiedKafka, seed: int) -> None:
         self.alive: list[WatchedMember] = []
@@ -96,7 +96,7 @@ class RoughChaos(Chaos):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_chaos_ends_in_order(proxied_kafka: ProxiedKafka, new_group: GroupFactory, seed: int) -> None:
-    """Whatever happens, no partition has two owners at a time, nobody is fenced, and in the end all are shared."""
+    """Whatever happens, no partition has two owners at a time, no member is fenced, and in the end all partitions have owners."""
     group = new_group(proxied_kafka, PARTITIONS)
     chaos = Chaos(group, proxied_kafka, seed)
     for _ in range(40):
@@ -118,7 +118,7 @@ def test_chaos_ends_in_order(proxied_kafka: ProxiedKafka, new_group: GroupFactor
 
 @pytest.mark.parametrize("seed", [211])
 def test_rough_chaos_ends_in_order(proxied_kafka: ProxiedKafka, new_group: GroupFactory, seed: int) -> None:
-    """Whoever was fenced comes back, and every partition is given up or lost exactly once after it was assigned."""
+    """Members that were fenced come back, and every partition is given up or lost exactly once after it was assigned."""
     group = new_group(proxied_kafka, PARTITIONS, consumer_session_timeout_ms=1500)
     chaos = RoughChaos(group, proxied_kafka, seed)
     for _ in range(25):

@@ -45,7 +45,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_three_come_and_go(group: Group, strategy: str) -> None:
-    """Whoever is there owns everything, evenly, and never two the same; the snapshot says which protocol it is."""
+    """The members own all partitions, evenly, and each has one owner; the snapshot says which protocol it is."""
     members = [group.join(**classic(strategy))]
     wait_shared(group, members)
     assert members[0].snapshot.protocol is GroupProtocol.CLASSIC
@@ -117,7 +117,7 @@ def test_a_leader_whose_assignor_fails_does_not_hold_up_the_others(group: Group)
     wait_shared(group, [follower])
 
 
-def test_an_assignor_that_nobody_knows_is_refused_at_once(group: Group) -> None:
+def test_an_unknown_assignor_is_refused_at_once(group: Group) -> None:
     """Before anything is joined, with those that there are."""
     with pytest.raises(ConfigError, match="cooperative-sticky"):
         group.member(**classic("rnage"))
@@ -223,7 +223,7 @@ def test_a_static_member_that_was_killed_is_replaced_at_once(
 
 
 def test_the_newcomer_wins(group: Group) -> None:
-    """Whoever held the instance id loses its partitions and ends, and learns who has it."""
+    """The former holder of the instance id loses its partitions and ends, and its error names the new holder."""
     old = group.join("one", **CLASSIC)
     wait_shared(group, [old])
     newcomer = group.join("one", **CLASSIC)
@@ -257,7 +257,7 @@ def test_a_static_member_that_leaves_for_good(kafka: KafkaCluster, group: Group)
 
 
 def test_commits_carry_the_generation(group: Group) -> None:
-    """They are taken from an owner, also in its revoked callback, and found by whoever comes next."""
+    """They are taken from an owner, also in its revoked callback, and found by the next owner."""
     partition = TopicPartition(group.topic, 0)
 
     def commit(call: Call) -> None:

@@ -205,7 +205,7 @@ def test_closing_before_subscribing(group: Group) -> None:
 
 
 def test_closing_while_joining(group: Group) -> None:
-    """At any moment of a join a close ends cleanly and leaves nobody behind."""
+    """At any moment of a join a close ends cleanly and leaves no member behind."""
     with group.join() as first:
         first.wait_stable()
     for delay_s in (0, 0.001, 0.003, 0.006, 0.01, 0.02, 0.04):
@@ -293,7 +293,7 @@ def test_a_new_subscription_while_leaving(group: Group) -> None:
     assert [call.kind for call in member.calls] == ["assigned", "revoked", "assigned"]
 
 
-def test_a_storm_of_wishes(group: Group) -> None:
+def test_a_storm_of_calls(group: Group) -> None:
     """However often an application changes its mind, the last word counts."""
     member = group.member()
     for number in range(60):

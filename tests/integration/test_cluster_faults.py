@@ -73,7 +73,7 @@ def test_members_outlive_their_brokers(cluster: KafkaCluster, outage: Callable[[
 
 
 class Reading:
-    """A consumer of a topic that has so many records in each of two partitions."""
+    """A consumer of a topic with that number of records in each of two partitions."""
 
     def __init__(self, kafka: KafkaCluster, topic: str, protocol: str, *, replication: int = 1) -> None:
         self.admin = ClusterAdmin(kafka.bootstrap_servers)

@@ -56,7 +56,7 @@ def test_waiting_for_room(small_kafka: KafkaCluster, new_group: GroupFactory) ->
 
 
 def test_closing_while_waiting_for_room(small_kafka: KafkaCluster, new_group: GroupFactory) -> None:
-    """Whoever was never let in has nobody to tell."""
+    """A member that was never admitted needs no leave request."""
     group = new_group(small_kafka)
     group.wait_for_shares([group.join(), group.join()], group.partitions(6))
     third = group.join(retry_when_full_s=60)

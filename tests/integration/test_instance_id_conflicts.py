@@ -39,7 +39,7 @@ def test_a_crashed_member_is_replaced_without_a_rebalance(
     assert (group.epoch, len(other.calls)) == (epoch, calls)
 
 
-def test_a_zombie_learns_who_replaced_it(group: Group, new_process: Callable[..., MemberProcess]) -> None:
+def test_a_process_that_was_replaced_learns_by_which(group: Group, new_process: Callable[..., MemberProcess]) -> None:
     """A process that was stopped, taken over and continued loses its partitions and ends, naming its successor."""
     zombie = new_process(group, config={"group.instance.id": "one"})
     owned = zombie.wait_owning()

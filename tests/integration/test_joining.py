@@ -49,7 +49,7 @@ def test_members_that_join_together_share(kafka: KafkaCluster, new_group: GroupF
 
 
 def test_scaling_up_and_down_moves_only_what_must_move(kafka: KafkaCluster, new_group: GroupFactory) -> None:
-    """From one to five members and back: newcomers alone gain on the way up, and nobody loses on the way down."""
+    """From one to five members and back: only newcomers gain on the way up, and no member loses on the way down."""
     group = new_group(kafka, partitions=12)
     everything = group.partitions(12)
     members = [group.join()]

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.kafka
 def test_an_ordinary_life_is_told_in_info_lines(
     kafka: KafkaCluster, new_group: GroupFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A line for the protocol, one per rebalance with epoch, cause and what moved, and one for the end; nothing that asks anybody to act."""
+    """A line for the protocol, one per rebalance with epoch, cause and what moved, and one for the end; nothing that an operator must act on."""
     caplog.set_level(logging.INFO, "membership_client")
     group = new_group(kafka, consumer_session_timeout_ms=45_000)
     first = group.join("one")

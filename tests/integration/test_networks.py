@@ -53,7 +53,7 @@ def test_a_dynamic_join_whose_answer_is_lost(proxied_kafka: ProxiedKafka, new_gr
 def test_lost_answers_in_a_rebalance(
     proxied_kafka: ProxiedKafka, new_group: GroupFactory, instance_id: str | None
 ) -> None:
-    """Whatever answer is lost while partitions move, what was said is said again, and nobody is fenced."""
+    """Whatever answer is lost while partitions move, the request is repeated, and no member is fenced."""
     group = new_group(proxied_kafka)
     first = group.join(instance_id)
     group.wait_for_shares([first], group.partitions(6))
@@ -85,7 +85,7 @@ def test_a_join_that_gets_lost_while_partitions_are_kept(proxied_kafka: ProxiedK
 
 
 def test_a_leave_whose_answer_is_lost(proxied_kafka: ProxiedKafka, new_group: GroupFactory) -> None:
-    """The repeated leave finds nobody to leave, which is what was wanted."""
+    """The coordinator does not know the member of the repeated leave, which is what was wanted."""
     group = new_group(proxied_kafka)
     member = group.join()
     member.wait_stable()
@@ -142,7 +142,7 @@ def test_silence_beyond_the_session_costs_the_partitions(proxied_kafka: ProxiedK
 
 
 def test_a_classic_session_ends_here_too(proxied_kafka: ProxiedKafka, new_group: GroupFactory) -> None:
-    """Nobody can tell the member that its session is over: it counts for itself, and says so when it is back."""
+    """The coordinator cannot tell the member that its session is over: the member counts by itself, and tells it when it is back."""
     group = new_group(proxied_kafka)
     member = group.join(
         group_protocol="classic", session_timeout_ms=3000, heartbeat_interval_ms=200, request_timeout_ms=1000

@@ -210,7 +210,7 @@ def test_bad_arguments_and_closed_members(group: Group) -> None:
 
 
 def test_a_close_does_not_leave_a_commit_waiting(group: Group) -> None:
-    """Whoever commits while another thread closes gets an answer or an error, never silence."""
+    """A commit while another thread closes returns or raises; it never hangs."""
     member = group.join_alone()
     outcomes: list[object] = []
 

@@ -77,7 +77,7 @@ def test_the_consumer_protocol_is_refused_by_name(group: Group) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_members_come_and_go(group: Group, strategy: str) -> None:
-    """Two, then three, then two: whoever is there owns everything, and never two the same."""
+    """Two, then three, then two: the members own all partitions together, and each has one owner."""
     members = [group.join(**quickly(strategy)), group.join(**quickly(strategy))]
     wait_shared(group, members)
     members.append(group.join(**quickly(strategy)))
@@ -146,7 +146,7 @@ def read_as_member(group: Group, count: int) -> list[bytes]:
 
 
 def test_a_member_commits(group: Group) -> None:
-    """In its generation; what nobody committed has no offset."""
+    """In its generation; a partition without a commit has no offset."""
     member = group.join(**quickly())
     wait_shared(group, [member])
     first, second = TopicPartition(group.topic, 0), TopicPartition(group.topic, 1)

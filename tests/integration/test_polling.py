@@ -72,7 +72,7 @@ def test_who_never_polls_needs_not_to(group: Group) -> None:
 
 
 def test_a_stale_member_stays_out_until_it_polls(group: Group) -> None:
-    """Being outside is visible, live and not ready; close() then has nobody to tell."""
+    """Being outside is visible, live and not ready; close() then has no coordinator to tell."""
     member = group.join(max_poll_interval_ms=500)
     member.wait_stable()
     member.poll()

@@ -39,7 +39,7 @@ def test_a_static_restart_disturbs_nobody(group: Group, mode: LeaveMode) -> None
 
 
 def test_a_rolling_restart_of_a_static_group(group: Group) -> None:
-    """Every member is replaced in turn, and nobody but the replaced one sees a callback; the group's epoch stays."""
+    """Every member is replaced in turn, and only the replaced one sees a callback; the group's epoch stays."""
     members = {name: group.join(name) for name in ("a", "b", "c")}
     group.wait_for_shares(members.values(), group.partitions(6))
     epoch, owned = group.epoch, {name: member.assignment() for name, member in members.items()}

@@ -42,7 +42,7 @@ def test_a_pattern_the_broker_cannot_read(group: Group) -> None:
 
 
 def test_a_bad_pattern_of_a_member_in_the_group(group: Group) -> None:
-    """The member ends, and so do its partitions: nobody is left believing in an old subscription."""
+    """The member ends, and its partitions are lost: no old subscription stays in force."""
     member = group.join()
     member.wait_stable()
     member.subscribe_pattern("(")
@@ -55,7 +55,7 @@ def test_a_bad_pattern_of_a_member_in_the_group(group: Group) -> None:
 def test_a_bad_pattern_frees_the_partitions_long_before_the_session_ends(
     kafka: KafkaCluster, new_group: GroupFactory
 ) -> None:
-    """The bug: the coordinator waited for the session of the member that had ended, and nobody read its partitions."""
+    """The bug: the coordinator waited for the session of the member that had ended, and no member read its partitions."""
     group = new_group(kafka, consumer_session_timeout_ms=60_000)
     ended, other = group.join(), group.join()
     group.wait_for_shares([ended, other], group.partitions(6))

@@ -21,7 +21,7 @@ def test_a_wait_that_is_over_says_why(group: Group) -> None:
     """The error of a timeout carries what the member is doing instead."""
     member = group.join()
     member.wait_stable()
-    with pytest.raises(WaitTimeoutError, match=r"Not STALE within 0\.05 s: stable at epoch \d"):
+    with pytest.raises(WaitTimeoutError, match=r"The member was not STALE within 0\.05 s: stable at epoch \d"):
         member.wait_until(MemberState.STALE, 0.05)
 
 
@@ -43,7 +43,7 @@ def test_a_condition_that_is_none(group: Group) -> None:
         group.member().wait_until(condition)
 
 
-def test_closing_from_another_thread_wakes_who_waits(group: Group) -> None:
+def test_closing_from_another_thread_wakes_waiting_threads(group: Group) -> None:
     """A wait that can no longer come true ends with an error, not with the timeout."""
     member = group.join()
     member.wait_stable()

@@ -92,7 +92,7 @@ def test_a_silent_server_with_the_default_timeouts(member_of: Callable[..., Grou
 
 
 def test_nothing_listens(member_of: Callable[..., GroupMember]) -> None:
-    """The member is live, not ready, and says why; it has nobody to say goodbye to."""
+    """The member is live, not ready, and says why; there is no coordinator to tell that it leaves."""
     address = dead_address()
     member = member_of(address)
     snapshot = member.wait_until(lambda snapshot: snapshot.error is not None, PATIENCE_S)

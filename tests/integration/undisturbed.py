@@ -1,4 +1,4 @@
-"""What a member keeps when its coordinator goes."""
+"""A member keeps its epoch and partitions when its coordinator stops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.integration.members import Group, WatchedMember
 
 
 def assert_undisturbed(member: WatchedMember, epoch: int) -> None:
-    """Same epoch, no callback since the first."""
+    """Assert that the member has the same epoch, and no callback has run since the first."""
     assert member.snapshot.epoch == epoch
     assert [call.kind for call in member.calls] == ["assigned"]
     assert MemberState.FENCED not in member.states

@@ -365,10 +365,10 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "core/classic/group_join.py",
-        "_wish",
+        "_rejoin_reason",
         "member.classic.rejoin is None and stated is not None and (member.stated is not None)",
         "member.classic.rejoin is None and stated is not None and True",
-        "In the states that ask for a wish the member has joined, so it has stated something; the types need the check.",
+        "In the states that ask for a reason the member has joined, so it has stated something; the types need the check.",
     ),
     Equivalent(
         "core/classic/group_join.py",
@@ -393,7 +393,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "core/heartbeats.py",
-        "_says_all",
+        "_has_said_everything",
         "subscription is None or member.state is S.LEAVING",
         "False or member.state is S.LEAVING",
         "Only a leaving member has no subscription; the types need the check.",
@@ -431,7 +431,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
         "_confirmation",
         "isinstance(flight.request, Heartbeat) and flight.request.epoch == -1",
         "True and flight.request.epoch == -1",
-        "A farewell is a LeaveGroup, which was handled before, or a heartbeat; the types need the check.",
+        "A leave request is a LeaveGroup, which was handled before, or a heartbeat; the types need the check.",
     ),
     Equivalent(
         "core/leaving.py",

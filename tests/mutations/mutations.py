@@ -190,7 +190,7 @@ MUTATIONS = (
     Mutation(
         "no heartbeats while the last callback runs",
         "heartbeats.py",
-        "    if member.state not in IN_GROUP and not lingers(member):",
+        "    if member.state not in IN_GROUP and not stays_while_leaving(member):",
         "    if member.state not in IN_GROUP:",
     ),
     Mutation(

@@ -18,7 +18,7 @@ BUGS = {
     ", and so does": "a leader gives away what others still hold",
     "owned changed without a callback": "acknowledged before the callback returned",
     "is not told that its partitions are lost": "a fence does not tell the running callback",
-    "yet nobody is told that partitions are lost": "nothing is lost on a fence",
+    "yet the application is not told that partitions are lost": "nothing is lost on a fence",
     "says goodbye while it still owns partitions": "the coordinator is told before the partitions are given back",
     "requests in a second": "no backoff after a refusal",
     "joins an eager group while it owns": "an eager member keeps its partitions while it joins",

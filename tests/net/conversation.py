@@ -53,7 +53,7 @@ class Conversation:
             time.sleep(0.1)
 
     def outcome(self, request: events.Request) -> events.Answered | events.Failed:
-        """What one request to the coordinator comes to, answered or not."""
+        """The outcome of one request to the coordinator, answered or not."""
         request_id = next(self._ids)
         self._transport.send(events.Send(request_id, self._coordinator, request))
         (outcome,) = outcomes(self._transport)

@@ -332,7 +332,7 @@ def test_all_offsets_of_a_group_are_fetched(version: int) -> None:
 
 
 def test_offsets_are_forgotten_one_by_one_or_not_at_all() -> None:
-    """A partition whose topic somebody still reads is refused alone."""
+    """A partition whose topic a member still reads is refused alone."""
     wire = module(47, 0)
     parts = tuple(
         wire.OffsetDeleteResponsePartition(partition_index=n, error_code=Code(c)) for n, c in ((3, 0), (4, 86))

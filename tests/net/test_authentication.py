@@ -94,7 +94,7 @@ def test_a_broker_that_says_the_password_back() -> None:
     "challenge", [b"", b"\xff\xfe", b"r=other,s=QSXCR+Q6sek8bf92,i=4096", b"i=1", b"e=other-error"]
 )
 def test_a_broker_that_does_not_know_scram(challenge: bytes) -> None:
-    """Whoever cannot answer as one who knows the password is not our broker."""
+    """A server that cannot prove that it knows the password is not our broker."""
     failed = failure(saying(authenticated(challenge)), password("SCRAM-SHA-256"))
     assert failed.kind is FailureKind.AUTHENTICATION
     assert "SCRAM-SHA-256 of alice" in failed.detail
@@ -302,7 +302,7 @@ def bearer(oauth_cb: Callable[[str], tuple[str, float]]) -> Security:
 
 
 def test_a_token_that_was_good_once_is_replaced() -> None:
-    """A broker whose clock is ahead, or whose keys have changed, ends nobody who can have another token; a new one may."""
+    """A broker whose clock is ahead, or whose keys have changed, does not end a member that can get another token; a new one may be accepted."""
     refused = saying(authenticated(b'{"status":"invalid_token"}'))
     shown = itertools.count()
     security = bearer(lambda _: (f"token-{next(shown)}", time.time() + 3600))
@@ -316,7 +316,7 @@ def test_a_token_that_was_good_once_is_replaced() -> None:
 
 
 def test_a_callback_that_does_not_return_costs_its_members_only() -> None:
-    """Few may open connections at a time: it took the places of everybody else in the process for ever."""
+    """Few may open connections at a time: it took the places of all other members of the process for ever."""
     goes = threading.Event()
 
     def never(_: str) -> tuple[str, float]:
@@ -439,7 +439,7 @@ def test_another_user_gets_another_connection() -> None:
             assert broker.connections == 2
 
 
-def test_a_session_that_nobody_can_renew_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_cannot_be_renewed_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system has no thread to spare: the request that waited hears of it, and the connection is given up."""
 
     def refuse(_: threading.Thread) -> None:
@@ -459,8 +459,8 @@ def test_a_session_that_nobody_can_renew_is_closed(monkeypatch: pytest.MonkeyPat
             assert broker.client_gone.wait(LIMIT_S)
 
 
-def test_new_credentials_change_nothing_for_who_cannot_be_reached() -> None:
-    """Only a refusal of the old ones is a reason to try at once again, and only if somebody waits for it."""
+def test_new_credentials_change_nothing_for_a_broker_that_cannot_be_reached() -> None:
+    """Only a refusal of the old ones is a reason to try at once again, and only if a request waits for it."""
 
     def be_strange(peer: Peer) -> None:
         peer.request()

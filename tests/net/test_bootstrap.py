@@ -40,7 +40,7 @@ def test_a_silent_bootstrap_broker_is_passed_over() -> None:
         assert isinstance(outcome, Answered)
 
 
-def test_whoever_was_silent_is_asked_again_after_all_others() -> None:
+def test_a_server_that_was_silent_is_asked_again_after_all_others() -> None:
     """Turning to the next one gives up none."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         dead = Node("127.0.0.1", listener.getsockname()[1])

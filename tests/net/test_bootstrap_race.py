@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from membership_client.core.events import FailureKind
-from membership_client.net.channel import OpenFailed, of_a_list, of_one_name
+from membership_client.net.channel import OpenFailed, failure_of_host, failure_of_servers
 from membership_client.net.connecting import Opener, open_first
 from membership_client.net.connection import Connection
 from membership_client.net.opening import open_connection
@@ -50,7 +50,7 @@ def strange(peer: Peer) -> None:
     peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
-def test_dead_entries_hold_nobody_up() -> None:
+def test_dead_entries_delay_no_request() -> None:
     """One refuses, one drops packets, one accepts and hangs: the fourth is connected to long before any time is up."""
     with ScriptedBroker(hang) as hanging, black_hole() as hole, ScriptedBroker(stay) as broker:
         nodes = [refusing(), hole, hanging.node, broker.node]
@@ -59,7 +59,7 @@ def test_dead_entries_hold_nobody_up() -> None:
 
 
 def test_who_comes_too_late_is_closed() -> None:
-    """A second connection that nobody waits for must not stay open."""
+    """A second connection that is not needed must not stay open."""
     goes, before = threading.Event(), open_descriptors()
 
     with ScriptedBroker(stay) as broker, ScriptedBroker(stay) as slow:
@@ -79,7 +79,7 @@ def test_who_comes_too_late_is_closed() -> None:
 
 
 def test_all_are_dead() -> None:
-    """Each of them is named, and the kind is that of the one which most needs somebody to do something."""
+    """The error names all of them, and has the kind of the most serious one."""
     dead = refusing()
     with ScriptedBroker(strange) as stranger:
         with pytest.raises(OpenFailed) as caught:
@@ -110,8 +110,8 @@ def test_the_slowest_of_the_dead_is_waited_for() -> None:
 def test_a_failure_is_ours_if_each_is(ours: tuple[bool, ...], told: bool) -> None:
     """An entry that failed for a reason of its own may be the one to look at."""
     failures = [OpenFailed(FailureKind.UNREACHABLE, "no", ours=each) for each in ours]
-    assert of_a_list(failures).ours is told
-    assert of_one_name(failures).ours is told
+    assert failure_of_servers(failures).ours is told
+    assert failure_of_host(failures).ours is told
 
 
 @pytest.mark.parametrize(

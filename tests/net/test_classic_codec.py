@@ -88,7 +88,7 @@ def test_half_a_character_in_a_reason_costs_nothing() -> None:
 
 @pytest.mark.parametrize("version", range(6))
 def test_a_sync_in_every_version(version: int) -> None:
-    """Everybody's share, as the members will read it."""
+    """The shares of all members, as they will read them."""
     message = sent(sync("i" if version >= 3 else None), version).message
     assert (message.generation_id, message.member_id, getattr(message, "protocol_name", "range")) == (4, "m", "range")
     assert {share.member_id: share.assignment for share in message.assignments} == {
@@ -253,7 +253,7 @@ def test_the_plan_that_stands_is_told() -> None:
 
 @pytest.mark.parametrize("code", [25, 81, 9999])
 def test_a_join_is_refused(code: int) -> None:
-    """Also by a code that nobody knows."""
+    """Also by an unknown code."""
     assert decoded(join(), 9, joined(9, code)) == events.Refused(code)
 
 
@@ -315,14 +315,14 @@ def test_topics_are_described_with_the_racks_of_their_replicas() -> None:
 
 
 def test_topics_that_are_asked_for_may_be_kafkas_own() -> None:
-    """Whoever names one means it; without racks a layout is a number."""
+    """A pattern is not matched against them, but a name finds them; without racks a layout is only a number."""
     asked = events.DescribeTopics(topics=frozenset({"orders", "__own", "hidden"}))
     response = decoded(asked, 4, described(racks={1: None}))
     layouts = {"orders": TopicLayout(2), "__own": TopicLayout(1)}
     assert response == events.TopicsDescribed(layouts, denied=frozenset({"hidden"}))
 
 
-def test_a_replica_on_a_broker_without_a_rack_is_near_nobody() -> None:
+def test_a_replica_on_a_broker_without_a_rack_is_near_no_member() -> None:
     """Brokers get their racks one by one."""
     response = decoded(events.DescribeTopics(topics=None), 4, described(racks={1: "east", 2: None}))
     assert isinstance(response, events.TopicsDescribed)

@@ -99,7 +99,7 @@ def test_the_members_own_error_counts() -> None:
 
 @pytest.mark.parametrize("version", [12, 13])
 def test_topics_that_the_broker_does_not_know_are_missing(version: int) -> None:
-    """An error of one topic costs only that topic's name; topics that nobody asked for are ignored."""
+    """An error of one topic costs only that topic's name; topics that were not asked for are ignored."""
     topics = [(A, "a", 0), (B, None, 100), (B, None, 0), (uuid4(), "stranger", 0)]
     assert decoded(RESOLVE, version, answers.metadata(version, topics)) == events.TopicsResolved({A: "a"})
 
@@ -238,7 +238,7 @@ def test_fetched_offsets_are_told_apart_from_none_and_from_errors() -> None:
 
 
 def test_offsets_of_topics_that_have_ids_are_told_by_name() -> None:
-    """Those of topics that nobody asked for are left out."""
+    """Those of topics that were not asked for are left out."""
     ids, foreign = {"orders": A}, {"orders": A, "others": B}
     place = TopicPartition("orders", 0)
     codes = {place: 100, TopicPartition("others", 0): 0}

@@ -77,7 +77,7 @@ def test_the_oldest_version_has_topics_only() -> None:
 
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
 @pytest.mark.parametrize("user_data", [b"", b"\x00", b"\xff" * 9, struct.pack(">ii", 1 << 30, 1)])
-def test_user_data_that_nobody_understands_means_nothing(assignor: str, user_data: bytes) -> None:
+def test_user_data_that_cannot_be_read_mean_nothing(assignor: str, user_data: bytes) -> None:
     """A member of another client, or of a later version: it joins as one that held nothing."""
     data = struct.pack(">hih6si", 0, 1, 6, b"orders", len(user_data)) + user_data
     subscription = _read(data, assignor)
@@ -133,7 +133,7 @@ def test_only_so_many_different_subscriptions_are_remembered(others: int, is_sha
 
 
 def test_unknown_topics_and_absurd_partitions() -> None:
-    """An assignment may name topics that nobody knows; a negative number is no partition."""
+    """An assignment may name unknown topics; a negative number is no partition."""
     data = struct.pack(">hih7siiii", 1, 1, 7, b"nowhere", 2, 3, -3, -1)
     assert decode_assignment(data) == {TopicPartition("nowhere", 3)}
 
@@ -193,7 +193,9 @@ def test_a_generation_in_its_field_counts_more_than_one_in_user_data(assignor: s
         ("cooperative-sticky", -1, struct.pack(">i", -1)),
     ],
 )
-def test_user_data_is_written_for_who_reads_it(assignor: str, generation: int, user_data: bytes | None) -> None:
+def test_user_data_are_written_for_the_assignor_that_reads_them(
+    assignor: str, generation: int, user_data: bytes | None
+) -> None:
     """As Java's members do: under `sticky` none before the first assignment, under `cooperative-sticky` a number."""
     member = MemberSubscription(member_id="m", topics=frozenset({"orders"}), generation=generation)
     written = encode_subscription(member, assignor)

@@ -63,7 +63,7 @@ def test_a_set_up_that_takes_longer_than_a_request_may_wait() -> None:
         assert broker.connections == 1
 
 
-def test_a_connection_that_nobody_waits_for_is_not_kept() -> None:
+def test_a_connection_without_requests_is_not_kept() -> None:
     """It was given up while it was set up; the next request opens another."""
     proceed = threading.Event()
 

@@ -82,7 +82,7 @@ def test_the_child_holds_nothing_back() -> None:
             assert broker.client_gone.wait(LIMIT_S)
 
 
-def test_a_child_may_connect_whoever_was_connecting_in_its_parent() -> None:
+def test_a_child_may_connect_also_if_threads_of_its_parent_were_connecting() -> None:
     """Only sixteen threads do so at a time; those of the parent are not in the child, and never make room there."""
     with contextlib.ExitStack() as places:
         for _ in range(16):

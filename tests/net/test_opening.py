@@ -39,7 +39,7 @@ def failure(address: Node, timeout_s: float = LIMIT_S) -> tuple[FailureKind, str
 
 
 def unused() -> Node:
-    """An address at which nobody listens."""
+    """An address at which no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return Node("127.0.0.1", listener.getsockname()[1])
 
@@ -153,7 +153,7 @@ def test_every_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_no_address_of_a_name_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them is named, and whoever listens at one has the say over those where nobody does."""
+    """The error names all addresses, and an address that answered decides its kind."""
     with ScriptedBroker(be_strange) as stranger:
         resolve_to(monkeypatch, "broker.test", Node("127.0.0.2", unused().port), stranger.node)
         kind, detail = failure(Node("broker.test", 9092))
@@ -201,7 +201,7 @@ def test_other_addresses_are_not_tried_for_a_reason_on_this_side(monkeypatch: py
 
 
 def test_a_file_of_certificates_that_is_gone_is_a_reason_on_this_side(tmp_path: Path) -> None:
-    """It was there when the member was made; nobody is asked, and it may come back."""
+    """It was there when the member was made; no broker is asked, and the file may come back."""
     authority = tmp_path / "authority.pem"
     authority.write_bytes(trustme.CA().cert_pem.bytes())
     security = Security.from_dict({"security.protocol": "ssl", "ssl.ca.location": str(authority)})

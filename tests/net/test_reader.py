@@ -77,7 +77,7 @@ def test_our_reader_agrees_with_kio_on_lists_that_may_be_null(request_: events.H
 
 
 def test_an_entry_of_a_list_is_never_null() -> None:
-    """A name that is none must not reach whoever compares names."""
+    """Bytes that are no text must not reach code that compares names."""
     payload = answers.payload(answers.group_described(1))
     names = b"\x02\x07orders"
     assert payload.count(names) == 1

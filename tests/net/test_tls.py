@@ -144,7 +144,7 @@ FAILURES: list[tuple[Callable[[Peer], None], Security, FailureKind, str]] = [
 def test_a_handshake_that_fails_is_explained(
     script: Callable[[Peer], None], security: Security, kind: FailureKind, words: str
 ) -> None:
-    """The kind decides whether it is tried again; the words say what somebody has to do."""
+    """The kind decides whether it is tried again; the text says what an operator has to do."""
     with ScriptedBroker(script) as broker:
         failed = failure(broker.node, security)
         assert failed.detail.startswith(f"{broker.node} ")

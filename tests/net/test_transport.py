@@ -231,7 +231,7 @@ def test_closing_closes_the_connections() -> None:
             transport.wait(0)
 
 
-def test_what_is_opened_after_the_close_is_closed_by_who_opened_it() -> None:
+def test_what_is_opened_after_the_close_is_closed_by_the_thread_that_opened_it() -> None:
     """A connecting thread that comes too late hangs up, and no descriptor is left."""
     gate = threading.Event()
 
@@ -255,7 +255,7 @@ def test_what_is_opened_after_the_close_is_closed_by_who_opened_it() -> None:
 
 
 def test_an_abandoned_transport_is_closed() -> None:
-    """In a forked child nobody answers, so nobody may wait."""
+    """In a forked child no thread answers, so no call may wait."""
     transport = BrokerTransport([Node("127.0.0.1", 1)], client_id="tester", connect_timeout_s=LIMIT_S)
     transport.abandon()
     with pytest.raises(RuntimeError, match="closed"):
@@ -295,7 +295,7 @@ def test_an_attempt_that_failed_unnoticed_is_nothing_to_close() -> None:
 @pytest.mark.parametrize(
     ("connect_s", "answer_s", "least_s", "most_s"),
     [
-        # A tenth is left of the time for an answer, or nobody would hear how connecting ended.
+        # A tenth is left of the time for an answer, or the outcome of connecting would not be reported.
         (1.0, 0.8, 0.0, 0.72),
         (0.2, 10.0, 0.0, 0.2),
         # A set-up that may take much longer than an answer is left alone: the next request joins it.
@@ -305,7 +305,7 @@ def test_an_attempt_that_failed_unnoticed_is_nothing_to_close() -> None:
 def test_connecting_to_an_advertised_address_ends_before_the_request_does(
     connect_s: float, answer_s: float, least_s: float, most_s: float
 ) -> None:
-    """Whoever sent the request then knows the reason, and not only that there was no answer."""
+    """The sender of the request then knows the reason, and not only that there was no answer."""
     with (
         ScriptedBroker(Peer.wait_for_close) as silent,
         transport_to(silent.node, connect_timeout_s=connect_s, answer_timeout_s=answer_s) as transport,

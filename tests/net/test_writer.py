@@ -113,7 +113,7 @@ class _Tagged:
 
 
 def test_a_type_that_no_message_of_ours_has_is_refused() -> None:
-    """A new request with a type that was never written is noticed by whoever adds it."""
+    """A new request with a type that was never written raises in the test of that request."""
     with pytest.raises(TypeError, match="none of the messages we write"):
         write(_Unknown())
 

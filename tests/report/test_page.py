@@ -244,6 +244,25 @@ def test_it_prints_to_one_page(partitions: int, new_tab: Callable[..., Tab], tmp
     assert len(re.findall(rb"/Type\s*/Page\b", tab.printed())) == 1
 
 
+def test_no_finding_is_cut_off_on_paper(new_tab: Callable[..., Tab], tmp_path: Path) -> None:
+    """The last line of the page was the upper half of one. Those that have no place are left out."""
+    for number in range(9):
+        story = Story(f"m{number}").tell(0.0, S.STABLE).call(1, 2, CallbackKind.ASSIGNED, {"orders": [number]})
+        story.call(
+            9 * number + 10, 9 * number + 18, CallbackKind.REVOKED, {"orders": [number]}, error="ValueError at load"
+        )
+        story.tell(300, S.STABLE).write(tmp_path / f"trace{number}")
+    assert main(["report", *map(str, tmp_path.glob("trace*")), "-o", str(tmp_path / "report.html")]) == 0
+    tab = new_tab()
+    tab.call("Emulation.setDeviceMetricsOverride", width=1047, height=714, deviceScaleFactor=1, mobile=False)
+    tab.open(tmp_path / "report.html")
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    boxes = "[...document.querySelectorAll('#findings .finding')].map((one) => one.getBoundingClientRect().toJSON())"
+    shown = [box for box in tab.ask(boxes) if box["width"] > 0 and box["left"] < 1047]
+    assert shown
+    assert [box for box in shown if box["bottom"] > 714 or box["right"] > 1048] == []
+
+
 def test_groups_are_told_apart(new_tab: Callable[..., Tab], tmp_path: Path) -> None:
     """Members and partitions of two groups of the same names have sections of their own."""
     files = []

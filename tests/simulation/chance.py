@@ -15,7 +15,7 @@ class Chance:
     seed: int
 
     def share(self, *about: object) -> float:
-        """0 up to, but not including, 1."""
+        """A number from 0 up to, but not including, 1."""
         return zlib.crc32(f"{self.seed}:{about}".encode()) / 2**32
 
     def happens(self, probability: float, *about: object) -> bool:

@@ -1,4 +1,4 @@
-"""What must hold at every moment of every run, each rule checked by something that knows only how to check it.
+"""Rules that must hold at every moment of every run, each with a checker of its own.
 
 When does a process own a partition? From the return of the assigned callback until the revoked or lost callback has
 returned: `Member.owned`. When is that claim backed? While the coordinator has counted on this membership without a break
@@ -36,7 +36,7 @@ from membership_client.partitions import NOTHING, Partitions
 from membership_client.testing.fake_reconciler import intersection
 from membership_client.types import MemberState, TopicPartition
 from tests.simulation.process import Process
-from tests.simulation.world import GROUP, Checker, ViolationError, World, is_farewell
+from tests.simulation.world import GROUP, Checker, ViolationError, World, is_leave_request
 
 S = MemberState
 OUT = frozenset({S.FENCED, S.STALE, S.FATAL})
@@ -47,7 +47,7 @@ def violated(world: World, who: str, rule: str) -> NoReturn:
 
 
 class Claim(NamedTuple):
-    """What a member with a backed claim owns, and what the coordinator believes it to hold."""
+    """The partitions that a member with a backed claim owns, and those that the coordinator believes it to hold."""
 
     who: str
     owned: Partitions
@@ -56,15 +56,15 @@ class Claim(NamedTuple):
 
 
 class OneOwner(Checker):
-    """Whatever a member with a backed claim owns, the coordinator believes it to hold."""
+    """The coordinator believes a member with a backed claim to hold all partitions that it owns."""
 
     def __init__(self) -> None:
         self._terms: dict[str, int | None] = {}
-        """The membership that each process knows of; None if the coordinator was misled about it."""
+        """The membership that each process knows; None if the coordinator was misled about it."""
         self._begun: dict[tuple[str, int], int | None] = {}
         self._newest: dict[str, int] = {}
         self._touched = 0
-        """Grows with whatever may change who owns what, or what the coordinator believes."""
+        """Grows with every event that may change an owner, or what the coordinator believes."""
         self._looked_at = (-1, -1)
         self._checked: list[Claim] = []
 
@@ -76,7 +76,7 @@ class OneOwner(Checker):
         if request.epoch == 0:
             self._begun[who, send.request_id] = world.cluster.groups.term(GROUP, who)
         if send.request_id < self._newest.get(who, 0):
-            # It was overtaken by a later one over a newer connection. The protocol cannot tell, and no client can help.
+            # A later request over a newer connection overtook this one. The protocol cannot tell, and no client can help.
             self._terms[who] = None
         self._newest[who] = max(send.request_id, self._newest.get(who, 0))
 
@@ -119,7 +119,7 @@ class OneOwner(Checker):
 
 
 class Callbacks(Checker):
-    """One at a time; every partition assigned is revoked or lost once; `owned` is what the returned ones make of it."""
+    """Callbacks run one at a time; each assigned partition is revoked or lost once; `owned` follows from those that returned."""
 
     def __init__(self) -> None:
         self._running: dict[str, RunCallback] = {}
@@ -176,7 +176,7 @@ class Callbacks(Checker):
 
 
 class NothingForgotten(Checker):
-    """Out of the group, for whatever reason, nothing stays owned: what was not revoked is lost."""
+    """A member outside of the group owns nothing: partitions that were not revoked are lost."""
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         after = taken.after
@@ -184,11 +184,15 @@ class NothingForgotten(Checker):
         if joins and (after.owned or after.call):
             violated(world, process.member_id, "joins while it still owns partitions")
         if after.state in OUT and after.owned and after.call is None:
-            violated(world, process.member_id, f"{after.state.name}, yet nobody is told that partitions are lost")
+            violated(
+                world,
+                process.member_id,
+                f"{after.state.name}, yet the application is not told that partitions are lost",
+            )
 
 
 class Epochs(Checker):
-    """Within one membership the epoch never goes back; and nothing is sent with an epoch nobody gave."""
+    """Within one membership the epoch never goes back; and nothing is sent with an epoch that the coordinator did not give."""
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         before, after = taken.before.epoch, taken.after.epoch
@@ -211,7 +215,7 @@ class Epochs(Checker):
 
 
 class Transitions(Checker):
-    """What an observer sees of a step is a change that the table has."""
+    """The change of state that an observer sees is in the table."""
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         before, after = taken.before.state, taken.after.state
@@ -220,7 +224,7 @@ class Transitions(Checker):
 
 
 class Backoff(Checker):
-    """Nobody spins: the next deadline lies ahead, and steps and requests per second are bounded."""
+    """No member spins: the next deadline lies ahead, and steps and requests per second are bounded."""
 
     MOST_STEPS = 60
     MOST_REQUESTS = 25
@@ -247,7 +251,7 @@ class Backoff(Checker):
 
 
 def _is_said(member: Member, send: Send) -> bool:
-    """Is it about the membership, and not aside: the coordinator, names, topics, a heartbeat beside a join that waits?"""
+    """Is it about the membership? Not: the coordinator, names, topics, a heartbeat beside a join that waits."""
     return all(flight is None or flight.request_id != send.request_id for flight in _aside(member))
 
 
@@ -256,7 +260,7 @@ def _aside(member: Member) -> tuple[InFlight | None, ...]:
 
 
 class OneAtATime(Checker):
-    """One request about the membership is under way at a time; only a farewell or a new join may overtake."""
+    """One request about the membership is under way at a time; only a leave request or a new join may overtake."""
 
     def __init__(self) -> None:
         self._open: dict[str, Send] = {}
@@ -271,7 +275,7 @@ class OneAtATime(Checker):
                 del self._open[who]
             elif isinstance(effect, Send) and _is_said(taken.after, effect):
                 joins = taken.after.epoch == 0
-                if who in self._open and not is_farewell(effect.request) and not joins:
+                if who in self._open and not is_leave_request(effect.request) and not joins:
                     violated(world, who, f"sent {effect.request_id} while {self._open[who].request_id} is under way")
                 self._open[who] = effect
 
@@ -283,7 +287,7 @@ def wants_bad_pattern(process: Process) -> bool:
 
 
 class Refusals(Checker):
-    """What a coordinator never has to refuse to a sound member, and what never ends one."""
+    """Requests of a sound member that a coordinator never has to refuse, and errors that never end one."""
 
     _FATAL = frozenset(
         {
@@ -329,7 +333,7 @@ class Refusals(Checker):
 
 
 def safety() -> list[Checker]:
-    """For both protocols; what may be owned, each has its own rule for."""
+    """The checkers for both protocols; each protocol has a rule of its own about ownership."""
     return [
         Callbacks(),
         NothingForgotten(),

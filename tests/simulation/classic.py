@@ -1,4 +1,4 @@
-"""Classic groups: who may own what, and what it means for one to be at rest."""
+"""Classic groups: which member may own which partitions, and when a group is at rest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OneClassicOwner(Checker):
     def handled(self, world: World, process: Process, send: Send, response: Response) -> None:
         who, request = process.member.known_as, send.request
         if isinstance(request, JoinGroup) and send.request_id < self._newest.get(process.member_id, 0):
-            # It was overtaken by a later one over a newer connection, and told the group what is no longer true.
+            # A later request over a newer connection overtook this one, so the group was told what is no longer true.
             self._misled.add(who)
         self._newest[process.member_id] = max(send.request_id, self._newest.get(process.member_id, 0))
 
@@ -64,7 +64,7 @@ class OneClassicOwner(Checker):
 
 
 class NothingOnceExpelled(Checker):
-    """Who runs knows when its session has ended, and owns nothing from then on, whatever it waits for.
+    """A member that runs knows when its session has ended, and owns nothing from then on, whatever it waits for.
 
     Its own session begins when it sends a heartbeat or a sync, so it is over no later than at the coordinator.
     """
@@ -104,7 +104,7 @@ class GivenBack(Checker):
 
 
 def classic_unrest(world: World) -> str | None:
-    """What keeps the group from being at rest; None if nothing does."""
+    """The reason why the group is not at rest; None if it is."""
     group = world.cluster.groups.classic_group(GROUP)
     if group is None:
         return "there is no group" if any(process.wish for process in world.alive) else None
@@ -137,7 +137,7 @@ def _strangers(world: World, group: FakeClassicGroup) -> str | None:
 
 
 def _uncovered(world: World) -> str | None:
-    """Every partition that somebody wants has exactly one owner."""
+    """Every partition that a member wants has exactly one owner."""
     settled = [process for process in world.alive if process.member.state is S.STABLE]
     owned = [partition for process in settled for partition in process.member.owned.named(process.member.names)]
     if len(owned) > len(set(owned)):
@@ -148,5 +148,5 @@ def _uncovered(world: World) -> str | None:
     for topic in world.cluster.topics.known(wanted):
         for number in range(topic.partitions):
             if TopicPartition(topic.name, number) not in owned:
-                return f"nobody owns {topic.name}-{number}"
+                return f"no member owns {topic.name}-{number}"
     return None

@@ -1,4 +1,4 @@
-"""Starts the processes that play seeds, and says how far they are."""
+"""Starts the processes that play seeds, and prints their progress."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUICK = range(200)
 
 
 def _seeds_of(module: ModuleType, config: pytest.Config) -> range:
-    """What the options ask for, as far as it belongs to the tier of the module."""
+    """The seeds that the options ask for, as far as they belong to the tier of the module."""
     one: int | None = config.getoption("seed")
     asked = range(config.getoption("seeds")) if one is None else range(one, one + 1)
     if tier_of(Path(str(module.__file__))) == "quick":
@@ -47,7 +47,7 @@ def playing(request: pytest.FixtureRequest) -> Iterator[Callable[[range], Outcom
 
 @pytest.fixture(scope="module")
 def reading(request: pytest.FixtureRequest) -> Iterator[Callable[[range], Outcome]]:
-    """As `playing`, for what is said of seeds."""
+    """Like `playing`, for the sentences about seeds."""
     if request.config.getoption("seed") is not None:
         yield read_seeds
         return
@@ -64,7 +64,7 @@ def tally(request: pytest.FixtureRequest) -> Tally:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Says every now and then how far a long run is."""
+    """Prints every now and then how far a long run is."""
     done = yield
     found, reporter = item.config.stash.get(TALLY, None), item.config.pluginmanager.get_plugin("terminalreporter")
     if found is not None and reporter is not None and (news := found.news()) is not None:

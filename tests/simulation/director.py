@@ -1,4 +1,4 @@
-"""Makes happen what a script says."""
+"""Carries out the actions of a script."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.simulation.world import GROUP, World
 
 
 def direct(world: World) -> None:
-    """Put everything the script plans into the world's queue, the end of all faults included."""
+    """Put all actions of the script into the world's queue, and the end of all faults."""
     for action in world.script.actions:
         world.at(action.at, partial(perform, world, action))
     world.at(world.script.calm_at, partial(calm_down, world))
@@ -54,7 +54,7 @@ def perform(world: World, action: Action) -> None:
 
 
 def calm_down(world: World) -> None:
-    """From now on the network is good, everybody runs, polls and has well-behaved callbacks, and there is a coordinator."""
+    """From now on the network is good, all members run, poll and have well-behaved callbacks, and there is a coordinator."""
     world.record.add_note(world.now, "calm")
     world.network.weather.clear()
     world.network.losses.clear()

@@ -1,4 +1,4 @@
-"""The first seed that breaks a certain rule: `python -m tests.simulation.find RULE SEEDS`, the rule by words of its complaint."""
+"""Finds the first seed that breaks a rule: `python -m tests.simulation.find RULE SEEDS`; RULE is a part of the checker's text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.simulation.play import FailedRunError, play
 
 
 def main(rule: str, seeds: int) -> str | None:
-    """What the checker said."""
+    """The text of the checker."""
     for seed in range(seeds):
         try:
             play(script_of(seed))

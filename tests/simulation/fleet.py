@@ -18,14 +18,14 @@ from tests.simulation.play import FailedRunError, play
 from tests.simulation.report import describe_failures
 
 PIECES_AHEAD = 3
-"""Pieces per process that are handed out before somebody asks for them, so that none is ever without work."""
+"""Pieces per process that are handed out in advance, so that no process is ever without work."""
 MOST_PROCESSOR_S = 120.0
-"""For one piece: many times what it takes, the search for a shorter failing script included."""
+"""The limit for one piece: many times what it takes, including the search for a shorter failing script."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of some seeds: how many were played, in how much of a processor's time, and what is wrong if any."""
+    """The outcome of some seeds: how many were played, in how much of a processor's time, and the failure if there is one."""
 
     seeds: int
     processor_s: float
@@ -33,7 +33,7 @@ class Outcome:
 
 
 def play_seeds(seeds: range) -> Outcome:
-    """All of them, also after a failure."""
+    """Play all these seeds, also after a failure."""
     began_at, failures = time.process_time(), []
     for seed in seeds:
         try:
@@ -45,13 +45,13 @@ def play_seeds(seeds: range) -> Outcome:
 
 
 def cut(seeds: range) -> list[range]:
-    """In pieces: large enough for few tests, small enough to see how a long run goes on."""
+    """Split seeds into pieces: large enough for few tests, small enough to see how a long run goes on."""
     size = min(100, max(25, len(seeds) // 100))
     return [seeds[first : first + size] for first in range(0, len(seeds), size)]
 
 
 class Fleet:
-    """Processes that play one piece each, in the given order, a little ahead of whoever asks; close it at the end."""
+    """Processes that play one piece each, in the given order, a little ahead of the caller; close it at the end."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Fleet:
         self._under_way: dict[range, Future[Outcome]] = {}
 
     def outcome(self, piece: range) -> Outcome:
-        """Waits for it. Raises BrokenProcessPool if a process died, by itself or because a seed did not end."""
+        """Wait for the outcome of a piece. Raises BrokenProcessPool if a process died, by itself or because a seed did not end."""
         at = self._pieces.index(piece)
         for ahead in self._pieces[at : at + PIECES_AHEAD * self._processes]:
             if ahead not in self._under_way:
@@ -84,7 +84,7 @@ class Fleet:
 
 
 def _begin() -> None:
-    # An interrupt is for whoever started us, who then closes the fleet.
+    # An interrupt is for the process that started this one, and that then closes the fleet.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The alarm of `_do` ends the process; before that, it tells where the process was.
     faulthandler.register(signal.SIGVTALRM, chain=True)
@@ -99,6 +99,6 @@ def _end_with_parent() -> None:
 
 
 def _do(work: Callable[[range], Outcome], most_processor_s: float, piece: range) -> Outcome:
-    """Dies if that takes far too much of a processor's time: nobody waits for a seed that does not end."""
+    """Dies if that takes far too much of a processor's time: the run must not wait for a seed that does not end."""
     signal.setitimer(signal.ITIMER_VIRTUAL, most_processor_s)
     return work(piece)

@@ -82,7 +82,7 @@ class _Author:
         )
 
     def _holds(self) -> tuple[frozenset[str], list[Action]]:
-        """Which processes have keepers, and what happens to those. Drawn aside, so that scripts stay what they were."""
+        """Processes with keepers, and what happens to these. Drawn from chances of its own, so that all else stays the same."""
         chances = random.Random(f"keepers {self._seed}")
         if chances.random() < 0.4:
             return frozenset(), []
@@ -98,7 +98,7 @@ class _Author:
         return frozenset(names), actions
 
     def _siblings(self) -> tuple[dict[str, str], float, float]:
-        """Which members share a process, and how well they hear of each other. Drawn aside, as `_holds`."""
+        """Members that share a process, and how well they hear of each other. Drawn from chances of its own, like `_holds`."""
         chances = random.Random(f"siblings {self._seed}")
         if chances.random() < 0.4:
             return {}, 0.0, 0.0
@@ -107,7 +107,7 @@ class _Author:
         return shares, chances.choice((0.0, 0.01, 0.3, 1.0)), chances.choice((0.0, 0.0, 0.3))
 
     def _strategy(self) -> str | None:
-        """Every third seed is a classic group. Its script is what it would have been: only the protocol differs."""
+        """Every third seed is a classic group. Only the protocol of its script differs."""
         return STRATEGIES[self._seed // 3 % len(STRATEGIES)] if self._seed % 3 == 2 else None
 
     def _settings(self) -> CoordinatorSettings:

@@ -55,7 +55,7 @@ class SimulatedKeeper:
             order = self._order_state.order
         return float("-inf") if order is None else order.until
 
-    # --- its process's side ------------------------------------------------------------------------------------------
+    # --- the side of its process -------------------------------------------------------------------------------------
 
     def prepare(self) -> None: ...
 
@@ -74,7 +74,7 @@ class SimulatedKeeper:
             self._hand_over(number)
 
     def await_stop(self, number: int) -> None:
-        """One that is late, or paused before its heartbeat, does not take it in soon enough."""
+        """A keeper that is late, or paused before its heartbeat, does not read the stop soon enough."""
         if self._order_state is None:
             return
         if self._trouble() and (self._sending is not None or self._late_s("answers") > _TAKES_IN_S):

@@ -10,22 +10,22 @@ from membership_client.types import MemberState
 from tests.simulation.checkers import violated
 from tests.simulation.process import Process
 from tests.simulation.script import Hold, KeeperTrouble, Lose, Move, Retune, Script, Stall, Weather
-from tests.simulation.world import GROUP, Checker, World, is_farewell
+from tests.simulation.world import GROUP, Checker, World, is_leave_request
 
 S = MemberState
 
 SLACK_S = 0.001
 
 _FINAL = ("confirmed", "already out")
-"""How the report of a close begins to tell that the coordinator counts on the member no longer."""
+"""How the outcome of a close begins if the coordinator does not count the member any more."""
 
 
 class Goodbye(Checker):
-    """Partitions are given back before the goodbye, unless the application let the member down; and it is final."""
+    """Partitions are given back before the leave request, unless a callback does not return; and the leave is final."""
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
         for effect in taken.effects:
-            leaves = isinstance(effect, Send) and is_farewell(effect.request)
+            leaves = isinstance(effect, Send) and is_leave_request(effect.request)
             if leaves and taken.after.state is not S.STALE and (taken.after.owned or taken.after.call):
                 violated(world, process.member_id, "says goodbye while it still owns partitions")
         closed = taken.after.closed
@@ -35,7 +35,7 @@ class Goodbye(Checker):
 
 
 class Punctual(Checker):
-    """A close ends in the time it was given, whatever the network, the brokers and the callbacks do."""
+    """A close ends within its timeout, whatever the network, the brokers and the callbacks do."""
 
     def __init__(self) -> None:
         self._ends_at: dict[Process, float] = {}
@@ -79,13 +79,13 @@ class Polls(Checker):
 
 
 class StaleTells(Checker):
-    """A member that goes because its application does not poll says so: others could use its partitions.
+    """A member that leaves because its application does not poll tells the coordinator: others could use its partitions.
 
     Static members of a classic group do not: their place is kept for them until their session ends.
     """
 
     def stepped(self, world: World, process: Process, taken: Step) -> None:
-        # An answer may have thrown it out at the same moment: then there is nobody to tell.
+        # An answer may have ended its membership at the same moment: then there is nothing to tell the coordinator.
         went_stale = taken.before.state in IN_GROUP and taken.after.state is S.STALE
         in_silence = process.plan.strategy is not None and process.plan.instance_id is not None
         if (
@@ -99,7 +99,7 @@ class StaleTells(Checker):
 
 
 class _Expulsions(Checker):
-    """Looks at each session that expires."""
+    """Checks each session that expires."""
 
     def __init__(self) -> None:
         self._read = 0
@@ -117,7 +117,7 @@ class _Expulsions(Checker):
 
 
 class Faithful(_Expulsions):
-    """Who runs, with a network that works, is never expelled for being silent, whatever its callbacks do."""
+    """A member that runs, with a network that works, never loses its session, whatever its callbacks do."""
 
     @staticmethod
     def _expelled(world: World, member_id: str, at: float) -> None:
@@ -150,7 +150,7 @@ class Kept(_Expulsions):
 
 
 EXCUSED_S = 6.0
-"""Trouble has an aftermath: requests that time out, backoffs, a coordinator to find."""
+"""How long a trouble has consequences: requests that time out, backoffs, a coordinator that must be found."""
 
 
 _Hindrance = Weather | Stall | Hold | Move | Lose | Retune | KeeperTrouble
@@ -161,7 +161,7 @@ _OF_RUNNING = (Weather, Stall, Hold, Move, Lose, Retune)
 def was_troubled(
     script: Script, name: str, since: float, until: float, kinds: tuple[type[_Hindrance], ...] = _OF_RUNNING
 ) -> bool:
-    """Did the script hinder that process from being heard between these times?"""
+    """Did the script keep requests of that process from the coordinator between these times?"""
     return any(
         action.at < until and _ends_at(action) > since and getattr(action, "who", None) in {None, name}
         for action in script.actions
@@ -176,7 +176,7 @@ def _ends_at(action: _Hindrance) -> float:
 
 
 class Throttled(Checker):
-    """A broker that asks for a pause gets it."""
+    """A member keeps the pause that a broker asks for."""
 
     def __init__(self) -> None:
         self._not_before: dict[str, float] = {}

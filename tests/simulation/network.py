@@ -1,4 +1,4 @@
-"""Connections between processes and brokers, and what can go wrong on them.
+"""Connections between processes and brokers, and their faults.
 
 A connection keeps the order of what it carries, as TCP does, and a break hits everything after it. Whatever was sent
 over a connection that the client dropped may still reach the broker, after what was sent over the next one.
@@ -209,4 +209,4 @@ class Network:
 
 
 def _nothing() -> None:
-    """For the coordinator's clocks, which ring whenever anything happens."""
+    """An event without an action: the coordinator's timers are checked after every event."""

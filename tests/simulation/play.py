@@ -1,4 +1,4 @@
-"""Plays a script under all checks, to the end and to rest; tells a failure in full."""
+"""Plays a script under all checks, until the group is at rest; describes a failure in full."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.simulation.world import ViolationError, World
 
 
 class FailedRunError(AssertionError):
-    """A script that broke a rule or the core itself, which of both, and everything that happened until then."""
+    """A script that broke a rule, or in which the core raised; and everything that happened until then."""
 
     def __init__(self, script: Script, broken: Exception, transcript: list[str]) -> None:
         super().__init__(str(broken) if isinstance(broken, ViolationError) else repr(broken))
@@ -22,11 +22,11 @@ class FailedRunError(AssertionError):
 
 
 MOST_EARLY_INTERVALS = 20
-"""After so many intervals nobody that is owed something heartbeats early any more."""
+"""After this number of intervals no member that waits for partitions sends early heartbeats any more."""
 
 
 def play(script: Script) -> World:
-    """The world at rest; raises FailedRunError if a rule is broken on the way, or rest is not found."""
+    """The world at rest; raises FailedRunError if a rule is broken, or if the group does not come to rest."""
     quiet = Quiet()
     own = [OneClassicOwner(), NothingOnceExpelled(), GivenBack()] if script.classic else [OneOwner()]
     world = World(script, [*own, *safety(), *manners(), FewHeartbeats(), quiet])
@@ -61,7 +61,7 @@ def _come_to_rest(world: World) -> None:
 
 
 def _stay_at_rest(world: World, quiet: Quiet) -> str | None:
-    """What disturbed the rest in a little more than two intervals; None if nothing did."""
+    """What disturbed the rest within a little more than two intervals; None if nothing did."""
     # A classic member has an interval of its own, whatever the coordinator has learned since it started.
     told_s = world.cluster.groups.settings.heartbeat_interval_s
     interval_s = max([told_s, *(process.member.interval_s for process in world.alive)])
@@ -70,7 +70,7 @@ def _stay_at_rest(world: World, quiet: Quiet) -> str | None:
     give_up_at = world.now + MOST_EARLY_INTERVALS * interval_s
     while any(process.member.owed_gap_s is not None for process in world.alive):
         if world.now >= give_up_at:
-            violated(world, "the group", "is at rest, yet somebody still heartbeats early")
+            violated(world, "the group", "is at rest, yet a member still sends early heartbeats")
         world.run_until(world.now + interval_s)
     quiet.watching = True
     world.run_until(world.now + 2.1 * interval_s)

@@ -36,7 +36,7 @@ POLLS_PER_INTERVAL = 4
 
 
 class Surroundings(Protocol):
-    """What a process needs of the world."""
+    """The parts of the world that a process uses."""
 
     now: float
     network: Network
@@ -59,23 +59,23 @@ class Process:
     member_id: str = field(init=False)
     member: Member = field(init=False)
     alive: bool = True
-    """Neither killed nor closed."""
+    """True while the process is neither killed nor closed."""
     stalled_until: float | None = None
     is_held: bool = False
-    """It stalls because an extension holds the interpreter: its keeper goes on."""
+    """True if it stalls because an extension holds the interpreter, so that its keeper goes on."""
     held_at: float = 0.0
     kept_until: float = float("-inf")
-    """Until when its keeper should keep its session, by the order at the beginning of the hold."""
+    """Until when its keeper should keep the session, by the order at the beginning of the hold."""
     keeper: SimulatedKeeper | None = None
     control: KeeperControl | None = None
     idle_until: float = float("-inf")
     wish: Subscribe | None = None
-    """What the application last asked for; None if it asked to be out of the group."""
+    """The application's last subscription; None after it left the group."""
     asked_at: float = 0.0
     ended_at: float | None = None
     """When the member became FATAL."""
     unseen: list[Event] = field(default_factory=list)
-    """What arrived while it was stalled."""
+    """The answers that arrived while it was stalled."""
     polled_at: float | None = None
     noted_poll: float | None = None
     due: float | None = None
@@ -115,7 +115,7 @@ class Process:
             self.keeper.close()
 
     def _runs(self) -> bool:
-        """As its keeper sees it."""
+        """The member as its keeper sees it."""
         return self.alive and (self.stalled_until is None or self.is_held)
 
     def stall(self, until: float, *, held: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What happened in a run, kept cheaply and turned into text only when somebody wants to read it."""
+"""What happened in a run, kept cheaply and turned into text only for a report."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Record:
         self.learn_topics()
 
     def learn_topics(self) -> None:
-        """Topics that were deleted keep their names here."""
+        """The names of topics, also of deleted ones."""
         for topic in self._cluster.topics:
-            # In a classic group a topic is known by its name, and something else stands for it.
+            # In a classic group a topic is known by its name, and its id is made from that.
             self._names |= {topic.topic_id: topic.name, topic_id(topic.name): topic.name}
 
     def add_step(self, who: str, taken: Step) -> None:
@@ -65,7 +65,7 @@ class Record:
         return [line for entry in self.entries for line in self._render(*entry)]
 
     def story(self) -> list[str]:
-        """As `lines`, with heartbeats that bring no news only counted."""
+        """Like `lines`, but heartbeats without news are only counted."""
         self._add_broker_log()
         found: list[str] = []
         uneventful: Counter[str] = Counter()
@@ -108,7 +108,7 @@ def _says_nothing(send: Send) -> bool:
 
 
 def describe_action(action: Action) -> str:
-    """The action's name and what is not as by default."""
+    """The action's name, and its fields that differ from their defaults."""
     said = [
         f"{field.name}={_plain(value)}"
         for field in fields(action)

@@ -12,7 +12,7 @@ from tests.simulation.shrink import shrink
 
 
 def describe_failures(failures: Sequence[FailedRunError]) -> str:
-    """The first in full, the others by their seeds."""
+    """The first failure in full, the others by their seeds."""
     first, *others = failures
     also = [f"Seed {other.script.seed} fails too: {other}" for other in others]
     return "\n".join([describe_failure(first), *([""] if also else []), *also])
@@ -56,5 +56,5 @@ def _shortest(failure: FailedRunError) -> FailedRunError:
 
 
 def _rule(failure: FailedRunError) -> str:
-    """The broken rule, whoever broke it and when."""
+    """The broken rule, the member that broke it, and when."""
     return re.sub(r"[\d.]+ s, \w+: |\d+|\b[a-e]\d+\b|\[.*", "", str(failure))[:40]

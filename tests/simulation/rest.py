@@ -1,4 +1,4 @@
-"""What a group must come to once nothing bad happens any more."""
+"""The state that a group must reach once nothing bad happens any more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ S = MemberState
 
 
 def unrest(world: World) -> str | None:
-    """What keeps the group from being at rest; None if nothing does."""
+    """The reason why the group is not at rest; None if it is."""
     group = world.cluster.groups.group(GROUP)
     if group is None:
         return None if not any(process.wish for process in world.alive) or world.script.too_old else "there is no group"
@@ -66,7 +66,7 @@ def may_be_fatal(world: World, process: Process) -> bool:
 
 
 def _may_lose_its_id(world: World, process: Process, rivals: list[Process]) -> bool:
-    """A dead holder is waited for, unless its session lasted longer than was promised because it moved."""
+    """May the member end because its id is taken? If another process wants the id, or a move made a dead holder's session longer."""
     problem, ended_at = process.member.problem, process.ended_at
     assert problem is not None
     assert ended_at is not None
@@ -83,7 +83,7 @@ def _strangers(world: World, group: FakeGroup) -> str | None:
 
 
 def _uncovered(world: World) -> str | None:
-    """Every partition that somebody wants has exactly one owner."""
+    """Every partition that a member wants has exactly one owner."""
     owners: dict[tuple[UUID, int], str] = {}
     for process in world.alive:
         for partition in process.member.owned:
@@ -96,7 +96,7 @@ def _uncovered(world: World) -> str | None:
     for topic in world.cluster.topics.known(wanted):
         for number in range(topic.partitions):
             if (topic.topic_id, number) not in owners:
-                return f"nobody owns {topic.name}-{number}"
+                return f"no member owns {topic.name}-{number}"
     return None
 
 
@@ -112,7 +112,7 @@ class Quiet(Checker):
             return
         for effect in taken.effects:
             if isinstance(effect, Send) and isinstance(effect.request, DescribeTopics):
-                continue  # Somebody must watch the topics of a classic group.
+                continue  # One member must watch the topics of a classic group.
             if not isinstance(effect, Send) or not isinstance(effect.request, Heartbeat | ClassicHeartbeat):
                 violated(world, process.member_id, f"at rest, yet wants {effect}")
             last = self._sent_at.get(process.member_id)
@@ -122,7 +122,7 @@ class Quiet(Checker):
             self._sent_at[process.member_id] = taken.at
 
     def check_alive(self, world: World) -> None:
-        """Rest is not death."""
+        """At rest, every stable member still sends heartbeats."""
         for process in world.alive:
             if process.member.state is S.STABLE and process.member_id not in self._sent_at:
                 violated(world, process.member_id, "at rest, yet without heartbeats")

@@ -311,7 +311,7 @@ def classic_leader_killed() -> Script:
 
 @scenario
 def classic_coordinator_moves_in_a_rebalance() -> Script:
-    """Whoever waits for others is told that the coordinator went, finds it, and joins again."""
+    """A member that waits for others learns that the coordinator has moved, finds it, and joins again."""
     slow = Mood(at=0.5, until=6.0, who="a", slow_s=4.0)
     move = Move(at=7.0, to=2, loading_s=0.5)
     return _script([_classic("a"), _classic("b")], [Start(0.0, "a"), slow, Start(2.0, "b"), move], calm_at=30.0)

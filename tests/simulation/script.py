@@ -1,4 +1,4 @@
-"""A run as data: who takes part, and what happens to them when. A script is all that a run depends on."""
+"""A run as data: the processes, and what happens to them when. A script is all that a run depends on."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Plan:
     callback_errors: CallbackErrorPolicy = "raise"
     polls: bool = False
     poll_interval_s: float = 300.0
-    """Also the rebalance timeout."""
+    """It is also the rebalance timeout."""
     request_timeout_s: float = 10.0
     retry_when_full_s: float | None = None
     strategy: str | None = None
-    """Speaks the classic protocol with that assignor; None speaks KIP-848."""
+    """The assignor of a member that speaks the classic protocol; None for KIP-848."""
     keeper: bool = False
-    """Has `heartbeat.keeper=process`."""
+    """True for `heartbeat.keeper=process`."""
     shares: str | None = None
     """Members with the same word are siblings: they run in one process as far as `core/siblings.py` goes."""
 
@@ -53,7 +53,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """SIGSTOP, and SIGCONT later: meanwhile nothing that reaches the process is looked at."""
+    """SIGSTOP, and SIGCONT later: meanwhile the process reads nothing."""
 
     at: float
     who: str
@@ -62,7 +62,7 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """An extension holds the interpreter: as a stall, but the process's keeper goes on."""
+    """An extension holds the interpreter: like a stall, but the process's keeper goes on."""
 
     at: float
     who: str
@@ -120,27 +120,27 @@ class Idle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """How the network treats one process, or everybody. Chances are per message."""
+    """How the network treats one process, or all. Chances are per message."""
 
     at: float
     until: float
     who: str | None = None
     silence: float = 0.0
-    """The connection goes dead without a word: nothing sent on it arrives any more, in one direction or both."""
+    """The chance that the connection dies silently: no message arrives any more, in one direction or both."""
     reset: float = 0.0
-    """The connection is reset, and the process is told."""
+    """The chance that the connection is reset, which the process notices."""
     repeat: float = 0.0
-    """An answer arrives twice."""
+    """The chance that an answer arrives twice."""
     mistaken: float = 0.0
-    """A heartbeat is accepted, and answered with REQUEST_TIMED_OUT all the same."""
+    """The chance that a heartbeat is accepted, but answered with REQUEST_TIMED_OUT."""
     slow_s: float = 0.0
-    """Up to this much longer per message."""
+    """How much longer a message may take."""
     throttle_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mood:
-    """How the callbacks of one process, or everybody's, behave."""
+    """How the callbacks of one process, or of all, behave."""
 
     at: float
     until: float
@@ -168,7 +168,7 @@ class Move:
     gap_s: float = 0.0
     loading_s: float = 0.0
     crash: bool = False
-    """The old one's connections are reset."""
+    """True if the connections to the old coordinator are reset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Commits of the process are refused: as of no member, and by a broker that does not coordinate its group."""
+    """Commits of the process are refused, as those of an unknown member or by a broker that is not the coordinator."""
 
     at: float
     who: str
@@ -247,31 +247,31 @@ Action = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """`seed` decides what chances come to; it is not needed to know what was planned."""
+    """All that is planned. `seed` decides the outcome of chances only."""
 
     seed: int
     topics: tuple[tuple[str, int], ...]
     plans: tuple[Plan, ...]
     actions: tuple[Action, ...]
     calm_at: float
-    """From then on nothing bad happens any more, and the group must come to rest."""
+    """From this time on nothing bad happens any more, and the group must come to rest."""
     settings: CoordinatorSettings = field(default_factory=CoordinatorSettings)
     latency_s: tuple[float, float] = (0.001, 0.02)
-    """One way, from … to."""
+    """The least and the longest time of a message, one way."""
     callback_s: tuple[float, float] = (0.0, 0.05)
     stays: bool = True
-    """Whether the group is watched for a while after it came to rest."""
+    """True if the group is watched for a while after it came to rest."""
     siblings_late_s: float = 0.0
     """Siblings are told up to this much later than a sibling changed, each for itself and so in any order."""
     siblings_lost: float = 0.0
-    """The chance that one of them is not told."""
+    """The chance that a sibling is not told."""
     too_old: bool = False
-    """The brokers do not know the consumer protocol."""
+    """True if the brokers do not know the consumer protocol."""
 
     @property
     def classic(self) -> bool:
         return any(plan.strategy for plan in self.plans)
 
     def without(self, index: int, count: int = 1) -> Script:
-        """The same without some of its actions."""
+        """A script without some of the actions."""
         return replace(self, actions=self.actions[:index] + self.actions[index + count :])

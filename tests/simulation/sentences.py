@@ -1,4 +1,4 @@
-"""Holds what `diagnose`, the report and `watch` say of simulated groups against who owned what when."""
+"""Compares the sentences of `diagnose`, the report and `watch` about simulated groups with what happened."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SKEWS = (0.0, 2.0)
 
 
 def read_seeds(seeds: range) -> Outcome:
-    """What is wrong with the sentences about these seeds, if anything."""
+    """The errors in the sentences about these seeds; empty if there are none."""
     began_at = time.process_time()
     found = [f"seed {seed}, {text}" for seed in seeds for text in _wrong(seed)]
     return Outcome(len(seeds), time.process_time() - began_at, "\n".join(found[:20]) or None)
 
 
 def _wrong(seed: int) -> Iterator[str]:
-    """With all traces, and without those of one member; and of `watch`, which knows only what the coordinator tells."""
+    """The errors with all traces, without those of one member, and of `watch`, which knows only what the coordinator tells."""
     yield from watch_complaints(script_of(seed))
     sections = sections_of(script_of(seed))
     names = sorted({_name(section) for section in sections})

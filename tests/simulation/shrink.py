@@ -9,7 +9,7 @@ from tests.simulation.script import Script
 
 
 def shrink(script: Script, fails: Callable[[Script], bool], most_tries: int = 300) -> Script:
-    """Leaves out actions, many at once and then one by one, and plans that nothing happens to, while it still fails."""
+    """Leave out actions, many at once and then one by one, and processes without actions, as long as the script still fails."""
     tries = _Tries(fails, most_tries)
     size = max(1, len(script.actions) // 2)
     while size >= 1:
@@ -19,7 +19,7 @@ def shrink(script: Script, fails: Callable[[Script], bool], most_tries: int = 30
 
 
 class _Tries:
-    """Bounded: a failure that is told in time is worth more than the shortest one."""
+    """The number of attempts is bounded, because a report in time is worth more than the shortest script."""
 
     def __init__(self, fails: Callable[[Script], bool], most: int) -> None:
         self._fails = fails

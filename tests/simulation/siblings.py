@@ -26,7 +26,7 @@ MOST_PER_UNSURE_CHANGE = 7
 
 @dataclass
 class _Heard:
-    """What one member was told, and how often it sent a heartbeat that nothing else explains."""
+    """What one member was told, and how often it sent a heartbeat without another reason."""
 
     epochs: set[int] = field(default_factory=set)
     certain: int = 0

@@ -14,7 +14,7 @@ NEWS_EVERY_S = 15.0
 
 @dataclass
 class Tally:
-    """Two rates: one for whoever waits, one that does not take a busy machine for a slow simulation."""
+    """Two rates: by the clock, and by the processor's time, which a busy machine does not change."""
 
     planned: int
     played: int = 0

@@ -150,7 +150,7 @@ def test_a_deleted_topic_is_taken_away_and_a_new_one_has_another_id() -> None:
 
 
 def test_a_joiner_inside_the_interval_gets_nothing_at_the_last_target_epoch() -> None:
-    """And the computation waits for a heartbeat after the interval, whoever sends it."""
+    """And the computation waits for a heartbeat of any member after the interval."""
     talk = Talk(CoordinatorSettings(assignment_interval_s=1.0))
     talk.join("a")
     talk.now = 0.5
@@ -242,7 +242,7 @@ def test_a_pattern_is_evaluated_in_the_background() -> None:
 
 
 def test_a_second_pattern_waits_for_the_next_evaluation() -> None:
-    """Patterns are evaluated together, at most every ten seconds, and only when somebody sends a heartbeat."""
+    """Patterns are evaluated together, at most every ten seconds, and only when a member sends a heartbeat."""
     talk = Talk()
     talk.join("a", regex="or.*")
     talk.now = 0.1
@@ -281,7 +281,7 @@ def test_a_member_that_does_not_give_up_is_expelled_after_its_rebalance_timeout(
     assert code(talk.beat("a", 2, owned=orders(0, 1, 2, 3))) == Code.UNKNOWN_MEMBER_ID
 
 
-def test_a_move_gives_everybody_their_full_time_again() -> None:
+def test_a_move_gives_all_members_their_full_time_again() -> None:
     """The new coordinator knows no old clocks."""
     talk = Talk().two_members()
     talk.now = 40.0
@@ -296,7 +296,7 @@ def test_a_move_gives_everybody_their_full_time_again() -> None:
 
 
 def test_a_static_member_returns_to_its_place() -> None:
-    """Any member id will do: same partitions, same epoch, and nobody else notices."""
+    """Any member id will do: same partitions, same epoch, and no other member notices."""
     talk = Talk()
     talk.join("a1", instance="i")
     talk.join("b")
@@ -349,7 +349,7 @@ def test_a_permanent_leave_frees_the_instance_id_and_the_partitions() -> None:
 # --- size, leaving, describing ---------------------------------------------------------------------------------------
 
 
-def test_a_full_group_refuses_whoever_it_does_not_know() -> None:
+def test_a_full_group_refuses_members_that_it_does_not_know() -> None:
     """Joiners, expelled members, and on 4.3.1 even a static member that returns under another id."""
     talk = Talk(replace(AT_ONCE, max_size=2))
     talk.join("a")
@@ -373,8 +373,8 @@ def test_a_leave_with_a_reason_is_taken_and_logged() -> None:
     assert talk.cluster.groups.log == [(0.0, "a left; client reason: enough")]
 
 
-def test_a_description_names_everybody() -> None:
-    """Those who left temporarily too; a group nobody ever joined is not found."""
+def test_a_description_names_all_members() -> None:
+    """Members that left temporarily, too; a group that no member ever joined is not found."""
     talk = Talk()
     assert code(talk.ask(DescribeGroup(group_id="g"))) == Code.GROUP_ID_NOT_FOUND
     talk.join("a", instance="i")

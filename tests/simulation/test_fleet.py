@@ -57,7 +57,7 @@ def test_a_failure_in_another_process_is_told_in_full() -> None:
 
 
 @pytest.mark.parametrize("work", [dies, never_ends])
-def test_nobody_waits_for_a_process_that_has_died(work: Callable[[range], Outcome]) -> None:
+def test_a_process_that_has_died_is_not_waited_for(work: Callable[[range], Outcome]) -> None:
     """Killed, or ended by itself because a seed does not end: the piece fails, and so do those after it."""
     with closing(Fleet([range(1), range(1, 2)], work, most_processor_s=0.1)) as fleet:
         for piece in (range(1), range(1, 2)):

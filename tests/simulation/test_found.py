@@ -69,7 +69,7 @@ def test_a_partition_that_is_wanted_no_more_is_ours_until_its_callback_returned(
 
 
 def test_a_keepalive_on_the_way_out_does_not_disclaim_either() -> None:
-    """Who leaves while an assigned callback runs gives its partitions back, after it, and not before."""
+    """A member that leaves during an assigned callback gives the callback's partitions back after it, and not before."""
     play = Play.new().stable(0).told(orders(0, 5))
     play.do(Unsubscribe())
     play.advance(INTERVAL_S)
@@ -147,7 +147,7 @@ def test_a_late_refusal_because_of_our_own_lost_join_is_not_the_end() -> None:
     assert play.member.state is S.RECONCILING
 
 
-def test_a_topic_that_nobody_can_name_is_asked_for_ever_less_often() -> None:
+def test_a_topic_without_a_known_name_is_asked_for_ever_less_often() -> None:
     """A deleted topic may stay in a target for a while: each answer without its name doubles the pause."""
     play = Play.new().joining()
     play.answer(Heartbeat, accepted(2, orders(0)))

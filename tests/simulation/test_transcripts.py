@@ -22,7 +22,7 @@ def _text(scenario: Scenario) -> str:
 
 
 def _ending(world: World) -> list[str]:
-    """How everybody stands in the end."""
+    """The state of all members in the end."""
     return [
         f"{process.member_id}: {'' if process.alive else 'ended, '}{process.member.state.name}"
         f" at epoch {process.member.epoch}, owns {len(process.member.owned)}"

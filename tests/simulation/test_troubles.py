@@ -1,4 +1,4 @@
-"""What seeds are made of: a trouble that dropped out of the generator, or that nobody meets any more, would leave all green."""
+"""The troubles of seeds: without this test none would notice a trouble that is not generated, or that meets no member, any more."""
 
 from __future__ import annotations
 

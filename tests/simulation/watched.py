@@ -1,4 +1,4 @@
-"""Holds what `membership-client watch` shows of a simulated group against its coordinator's own books, look by look."""
+"""Compares what `membership-client watch` shows of a simulated group with the state of its coordinator, look by look."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WAIT = re.compile(
 
 
 def watch_complaints(script: Script) -> list[str]:
-    """What `watch` says and the coordinator does not; none of a classic group, whose coordinator tells nothing of it."""
+    """The errors in what `watch` shows; none for a classic group, whose coordinator does not tell these facts."""
     if script.classic:
         return []
     watched = _Watched()
@@ -93,7 +93,7 @@ class _Watched(Checker):
 
 
 class _Books:
-    """What the coordinator has written down, by the names that `watch` gives to members."""
+    """The state of the coordinator, by the names that `watch` gives to members."""
 
     def __init__(self, group: FakeGroup, topics: dict[object, str]) -> None:
         self._group, self._topics = group, topics
@@ -171,7 +171,7 @@ class _Books:
 
 
 def _places(text: str) -> Iterator[TopicPartition]:
-    """Of `bills[0] orders[0-3,7]`."""
+    """The partitions in a text such as `bills[0] orders[0-3,7]`."""
     for topic, numbers in re.findall(r"(\S+)\[([\d,-]+)\]", text):
         for part in numbers.split(","):
             first, _, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""Everything there is, on one clock and in one thread: brokers, processes, the network between them, and a queue.
+"""The simulated world, on one clock and in one thread: brokers, processes, the network between them, and a queue.
 
 The same script gives the same run, event by event.
 """
@@ -24,7 +24,7 @@ GROUP = "g"
 
 
 class ViolationError(AssertionError):
-    """A rule was broken; the text says which, by whom and when."""
+    """A rule was broken; the text names the rule, the member and the time."""
 
 
 class Checker:
@@ -56,7 +56,7 @@ class World:
         self.keeper_troubles: list[KeeperTrouble] = []
         self.callback_s = script.callback_s
         self.moved_at = float("-inf")
-        """When the coordinator last moved: sessions are longer then than they were promised to be."""
+        """When the coordinator last moved, by which sessions become longer than the settings say."""
         self.processes: list[Process] = []
         self.record = Record(self.cluster)
         self._plans = {plan.name: plan for plan in script.plans}
@@ -73,7 +73,7 @@ class World:
         heapq.heappush(self._queue, (max(time, self.now), self._queued, action))
 
     def run_until(self, end: float) -> None:
-        """Everything up to and including that time."""
+        """Process all events up to and including that time."""
         while self._queue and self._queue[0][0] <= end:
             time, _, action = heapq.heappop(self._queue)
             self._set_clock(time)
@@ -116,7 +116,7 @@ class World:
         self._tell_siblings(process, taken)
 
     def _tell_siblings(self, process: Process, taken: Step) -> None:
-        """As `runtime/siblings.py`, but late, in any order, or not at all."""
+        """Tell siblings, as `runtime/siblings.py` does, but late, in any order, or not at all."""
         event = announced(taken.before, taken.effects, taken.after)
         for other in self.alive if event is not None and process.plan.shares else ():
             if other is process or other.plan.shares != process.plan.shares:
@@ -140,6 +140,6 @@ class World:
             handled(self, endpoint, send, response)
 
 
-def is_farewell(request: Request) -> bool:
+def is_leave_request(request: Request) -> bool:
     """Does it take a member out of the group, for good or for a while?"""
     return isinstance(request, LeaveGroup) or (isinstance(request, Heartbeat) and request.epoch < 0)

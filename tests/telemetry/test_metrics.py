@@ -82,7 +82,7 @@ def test_a_heartbeat_without_an_answer_is_an_error_that_took_its_timeout() -> No
     assert told.recorder.total("membership.heartbeat.duration", {"error.type": "timed_out"}) == pytest.approx(3.0)
 
 
-def test_a_heartbeat_that_a_farewell_overtakes_is_not_counted() -> None:
+def test_a_heartbeat_that_a_leave_request_overtakes_is_not_counted() -> None:
     """The member no longer waits for its answer, which is no failure."""
     told = Told().stable()
     told.scene.brokers.silent = {Heartbeat}

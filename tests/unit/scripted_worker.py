@@ -1,4 +1,4 @@
-"""A worker whose coordinator answers what a test wrote down."""
+"""A worker whose coordinator gives the answers that a test has listed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ScriptedWorker(Worker):
         self.asked: list[CommitOffsets | FetchOffsets] = []
         self.posted: list[Event] = []
         self.between: Callable[[], None] = lambda: None
-        """What happens after an attempt."""
+        """Called after each attempt."""
         self._answers = list(answers)
 
     def run_request(self, wanted: CoordinatorRequest) -> None:

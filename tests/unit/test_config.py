@@ -22,7 +22,7 @@ def config(**settings: Any) -> MemberConfig:
 
 
 def test_dotted_keys_and_keyword_arguments_mean_the_same() -> None:
-    """Whoever comes from confluent-kafka or from kafka-python writes what they are used to."""
+    """Users of confluent-kafka and of kafka-python write keys as they are used to."""
     dotted = {"bootstrap.servers": "broker:9092", "group.id": "orders", "group.instance.id": "one", "client.rack": "a"}
     assert MemberConfig.from_dict(dotted) == config(group_instance_id="one", client_rack="a")
     assert MemberConfig.from_dict(NEEDED) == config()
@@ -86,7 +86,7 @@ def test_classic_settings_are_refused_with_what_replaced_them(key: str, value: o
 @pytest.mark.parametrize("protocol", ["auto", "classic"])
 @pytest.mark.parametrize(("key", "value", "instead"), CLASSIC_SETTINGS)
 def test_classic_settings_are_taken_where_they_may_count(protocol: str, key: str, value: object, instead: str) -> None:
-    """Whoever may end up in a classic group can say how."""
+    """A member that may end up in a classic group takes the keys of that protocol."""
     MemberConfig.from_dict({**NEEDED, "group.protocol": protocol, key: value})
 
 

@@ -60,7 +60,7 @@ def test_only_what_went_to_that_broker_is_dropped() -> None:
 
 
 def test_without_a_coordinator_nothing_is_sent() -> None:
-    """Whoever waits learns it at once and may try again."""
+    """The waiting thread learns it at once and may try again."""
     waiting = new_request()
     assert CoordinatorRequests().start(waiting, replace(MEMBER, coordinator=None)) is None
     outcome = waiting.reply.get_nowait()
@@ -68,7 +68,7 @@ def test_without_a_coordinator_nothing_is_sent() -> None:
     assert outcome.kind is FailureKind.UNREACHABLE
 
 
-def test_a_refusal_on_the_membership_thread_reaches_who_asked() -> None:
+def test_a_refusal_on_the_membership_thread_reaches_the_caller() -> None:
     """It is an outcome like any other, and the thread goes on."""
 
     def refuse(_: Member) -> Request:

@@ -40,7 +40,7 @@ def test_every_problem_has_an_error(kind: ProblemKind) -> None:
 
 
 def test_the_holder_is_in_the_text_and_an_attribute() -> None:
-    """Whoever reads the log finds the other process."""
+    """The log tells where the other process runs."""
     holder = Holder("member-2", "web", "/10.0.0.9")
     error = error_for(Problem(kind=ProblemKind.INSTANCE_ID_IN_USE, detail="It is held.", holder=holder), IDENTITY)
     assert isinstance(error, InstanceIdInUseError)

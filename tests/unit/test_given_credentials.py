@@ -13,7 +13,7 @@ NEW = "new-password-Xd63"
 
 
 def test_new_credentials_are_those_of_the_next_connection() -> None:
-    """The member's transport has them, and shows them to nobody."""
+    """The member's transport has them, and shows them nowhere."""
     with GroupMember(CONFIG | LOGIN | OLD) as member:
         member.set_sasl_credentials("bob", NEW)
         sasl = member._transport.security.sasl

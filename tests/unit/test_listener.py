@@ -51,7 +51,7 @@ class WithDefault:
 @pytest.mark.parametrize(
     ("listener", "count"), [(OneArgument(), 1), (TwoArguments(), 2), (Lenient(), 2), (WithDefault(), 2)]
 )
-def test_the_context_is_passed_to_those_who_take_it(listener: Any, count: int) -> None:
+def test_the_context_is_passed_to_callbacks_that_take_it(listener: Any, count: int) -> None:
     """One argument or two; no base class is needed."""
     context = CallbackContext.of(call(1))
     callbacks_of(listener)[CallbackKind.ASSIGNED](PARTITIONS, context)
@@ -124,13 +124,13 @@ def test_a_listener_may_have_other_methods() -> None:
 
 
 def test_the_base_class_does_nothing_and_is_complete() -> None:
-    """Whoever overrides one method gets harmless others: above all, lost is not revoked."""
+    """The methods that a listener does not override do nothing: above all, the lost one does not call the revoked one."""
     assert set(callbacks_of(RebalanceListener())) == set(CallbackKind)
     for callback in callbacks_of(RebalanceListener()).values():
         callback(PARTITIONS, CallbackContext.of(call(1)))
 
 
-def test_a_coroutine_is_a_callback_for_who_awaits_it() -> None:
+def test_a_coroutine_is_a_callback_for_a_runner_that_awaits_it() -> None:
     """membership_client.aio does."""
     assert set(callbacks_of(Coroutine(), coroutines=True)) == {CallbackKind.ASSIGNED}
 
@@ -308,7 +308,7 @@ def test_a_warning_comes_on_a_thread_of_its_own() -> None:
     assert thread.daemon
 
 
-def test_no_thread_is_started_for_a_warning_that_nobody_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_thread_is_started_for_a_warning_without_a_listener(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most listeners have no method for it, or the base class's, which does nothing."""
     assert warned_of(OneArgument()) is None
     assert warned_of(RebalanceListener()) is None

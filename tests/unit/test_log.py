@@ -106,7 +106,7 @@ def test_a_warning_has_its_budget_as_fields(log: pytest.LogCaptureFixture) -> No
 
 
 def test_one_line_per_rebalance(log: pytest.LogCaptureFixture) -> None:
-    """It tells who, how it ended, why, what moved and how long it took; nobody has to act, so nothing is louder."""
+    """It tells the member, how it ended, why, what moved and how long it took. It is INFO, because no operator must act."""
     play = logged(group_protocol="consumer")
     play.stable(0, 1).told(orders(0, 2))
     play.now += 1.5
@@ -151,7 +151,7 @@ def test_a_takeover_is_work_and_no_warning(log: pytest.LogCaptureFixture) -> Non
 
 
 def test_waiting_for_an_instance_id_warns_once(log: pytest.LogCaptureFixture) -> None:
-    """Somebody may have to stop the other process."""
+    """An operator may have to stop the other process."""
     play = logged(group_instance_id="i")
     play.joining().answer(Heartbeat, TAKEN)
     play.answer(DescribeGroup, GroupDescribed(()))
@@ -217,7 +217,7 @@ def test_passing_trouble_is_not_a_warning(log: pytest.LogCaptureFixture) -> None
 
 
 def test_the_end_is_an_error_with_its_cause(log: pytest.LogCaptureFixture) -> None:
-    """FATAL is the one thing nobody may miss."""
+    """FATAL must not be missed."""
     play = logged()
     play.joining().answer(Heartbeat, Refused(30, "no access"))
     assert lines(log, logging.ERROR) == [

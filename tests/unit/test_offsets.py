@@ -89,7 +89,7 @@ def test_a_fetch_says_who_asks() -> None:
 
 
 def test_offsets_are_fetched_by_a_stranger_outside_the_group() -> None:
-    """Without a member id and an epoch, which nobody has before joining: a coordinator would refuse them."""
+    """Without a member id and an epoch, which a member has only after joining, a coordinator would refuse them."""
     outside = replace(Play.new().member, coordinator=owner().coordinator)
     worker = ScriptedWorker(OffsetsFetched({A: None}, {}), member=outside)
     assert fetch(worker, A) == {A: None}
@@ -301,7 +301,7 @@ def test_a_topic_that_stays_unknown_is_gone(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_nothing_is_committed_for_a_topic_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever fetches offsets of several topics gets those of the others."""
+    """A fetch of offsets of several topics returns those of the others."""
     unknown = OffsetsFetched({A: Offset(7)}, {FOREIGN: Code.UNKNOWN_TOPIC_ID})
     worker = ScriptedWorker(unknown, replace(unknown, offsets={}), member=owner())
     Clock(monkeypatch).passes(worker, 0.0, 0.5)

@@ -23,12 +23,13 @@ from membership_client.core.events import (
     MemberDescription,
     Polled,
     Refused,
+    Tick,
     Unsubscribe,
 )
 from membership_client.core.machine import Step
 from membership_client.core.member import Member
 from membership_client.rebalance_report import RebalanceReport, RebalanceTrigger
-from membership_client.runtime.explanation import Moment, explanation
+from membership_client.runtime.explanation import Circumstances, explanation
 from membership_client.runtime.rebalance_history import RebalanceHistory, trigger_of
 from membership_client.types import Cause, CauseKind, LeaveMode, MemberState, TopicPartition
 from tests.core.play import INTERVAL_S, Play, accepted, config, orders
@@ -54,7 +55,7 @@ class RememberedPlay(Play):
         return self.history.last
 
     def explained(self, *, busy: str = "", waits_for_poll: bool = False, began_at: float | None = None) -> str:
-        moment = Moment(
+        circumstances = Circumstances(
             now=self.now,
             state_since=self.history.state_since,
             last=self.history.last,
@@ -64,7 +65,7 @@ class RememberedPlay(Play):
             callback_began_at=began_at,
             busy=busy,
         )
-        return explanation(self.member, moment)
+        return explanation(self.member, circumstances)
 
 
 def remembered(**overrides: object) -> RememberedPlay:
@@ -95,6 +96,53 @@ def test_a_rebalance_is_remembered_with_cause_trigger_time_moves_and_callbacks()
     assert (revoked.waited_s, revoked.ran_s, revoked.error) == (1.0, 0.5, None)
     assert assigned.kind is CallbackKind.ASSIGNED
     assert str(last).endswith("in 1.5 s; the revoked callback took 0.5 s after it waited 1.0 s")
+
+
+def test_a_poll_interval_that_ran_out_while_the_process_was_stopped_is_not_the_applications() -> None:
+    """The sentence blamed the application, while the traces of the same time said that the process was stopped."""
+    play = remembered(max_poll_interval_ms=30_000)
+    play.stable(0)
+    play.do(Polled(play.now))
+    play.now += 60.0
+    play.do(Tick())
+    play.let_callbacks_return()
+    play.advance(20.0)
+    assert (play.last.cause.kind, play.last.triggered_by) == (
+        CauseKind.POLL_INTERVAL_EXCEEDED,
+        RebalanceTrigger.MEMBER,
+    )
+    assert play.last.stood_still_s == 60.0
+    assert str(play.last).endswith("; just before, this process did nothing for 60.0 s")
+
+
+def test_a_fence_after_a_standstill_is_told_with_the_standstill() -> None:
+    """The heartbeat that is refused is the first thing that the process does when it goes on."""
+    play = remembered()
+    play.stable(0)
+    play.now += 60.0
+    play.do(Tick())
+    play.answer(Heartbeat, Refused(25, "removed"))
+    play.let_callbacks_return()
+    play.advance(2.0)
+    play.answer(Heartbeat, accepted(5, orders(0)))
+    play.name_topics().let_callbacks_return()
+    play.answer(Heartbeat, accepted(5))
+    assert play.last.cause.kind is CauseKind.FENCED
+    assert play.last.stood_still_s == 60.0
+
+
+def test_an_application_that_does_not_poll_is_told_of_no_standstill() -> None:
+    """Heartbeats went on."""
+    play = remembered(max_poll_interval_ms=30_000)
+    play.stable(0)
+    play.do(Polled(play.now))
+    for _ in range(60):
+        play.advance(1.0)
+        if play.member.dialogue is not None and play.member.epoch > 0:
+            play.answer(Heartbeat, accepted(play.member.epoch))
+        play.let_callbacks_return()
+    assert play.last.cause.kind is CauseKind.POLL_INTERVAL_EXCEEDED
+    assert (play.last.triggered_by, play.last.stood_still_s) == (RebalanceTrigger.APPLICATION, 0.0)
 
 
 def test_a_fence_and_the_join_after_it_are_one_rebalance_of_the_coordinators() -> None:
@@ -179,8 +227,10 @@ def test_a_new_member_says_to_subscribe() -> None:
 
 def test_a_subscription_that_the_membership_thread_has_not_taken_in_counts() -> None:
     """Right after subscribe() the text said to call it."""
-    moment = Moment(now=0.0, state_since=None, last=None, last_ended_at=None, polled_at=None, is_subscribed=True)
-    text = explanation(remembered().member, moment)
+    circumstances = Circumstances(
+        now=0.0, state_since=None, last=None, last_ended_at=None, polled_at=None, is_subscribed=True
+    )
+    text = explanation(remembered().member, circumstances)
     assert text.startswith(f"{NAME} is about to join, and owns nothing.\nIt waits for its membership thread")
     assert "Do: nothing, all is well." in text
 
@@ -217,7 +267,9 @@ def test_a_callback_that_returned_without_an_error_is_not_blamed() -> None:
     call = play.member.call
     assert call is not None
     member = returned(play.member, CallbackReturned(call.call_id), play.now)[0]
-    text = explanation(member, Moment(now=play.now, state_since=None, last=None, last_ended_at=None, polled_at=None))
+    text = explanation(
+        member, Circumstances(now=play.now, state_since=None, last=None, last_ended_at=None, polled_at=None)
+    )
     assert "reconciling at epoch 2, and owns orders[0]." in text
     assert "It waits for its membership thread, which takes the next step within milliseconds." in text
     assert "raised" not in text

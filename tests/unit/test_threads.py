@@ -1,4 +1,4 @@
-"""One thread per member, whoever calls what at the same time. Nothing listens at the address these members have."""
+"""One thread per member, whatever threads call its methods at the same time. Nothing listens at the address these members have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker without a thread, its brokers under a virtual clock, and every step it showed."""
+"""A worker without a thread, its brokers under a virtual clock, and all of its steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUBSCRIBE = Subscribe(frozenset({"orders"}))
 
 @dataclass
 class Scene:
-    """A worker, its brokers, and every step it showed."""
+    """A worker, its brokers, and all of its steps."""
 
     brokers: VirtualBrokers
     worker: Worker
@@ -51,7 +51,7 @@ class Scene:
         pytest.fail(f"not within {most} rounds: {self.worker.member.state}")
 
     def pass_time(self, seconds: float) -> Scene:
-        """Let the worker do what it does for so long."""
+        """Let the worker run for `seconds` of virtual time."""
         end, passed = self.brokers.now + seconds, list[bool]()
         self.brokers.at(end, lambda: self._pass(passed))
         return self.until(lambda: bool(passed))

@@ -1,4 +1,4 @@
-"""The end of a worker by a bug: whoever looks at the member, or waits for it, must learn of it."""
+"""The end of a worker by a bug: a thread that reads the member's state, or waits for it, must learn of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def broken(_timeout_s: float | None) -> Sequence[Answered | Failed]:
 
 
 def test_a_member_whose_thread_ends_by_a_bug_owns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is FATAL, its partitions are lost, nothing is left open, and nobody waits for it."""
+    """It is FATAL, its partitions are lost, nothing is left open, and no thread waits for it."""
     scene = Scene.set().stable()
     lost = scene.worker.member.owned.named(scene.worker.member.names)
     asked = CoordinatorRequest(lambda _: DescribeGroup(group_id="g"))

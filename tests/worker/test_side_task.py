@@ -46,7 +46,7 @@ def test_it_has_a_turn_when_it_is_due() -> None:
     assert task.turns[-1] == (due_at, False)
 
 
-def test_a_task_that_is_never_due_wakes_nobody() -> None:
+def test_a_task_that_is_never_due_wakes_no_thread() -> None:
     """It has its turn when the worker has one anyway."""
     scene, alone = Scene.set().stable(), Scene.set().stable()
     scene.worker.side_task = task = Task()

@@ -82,7 +82,7 @@ def test_a_close_gives_back_tells_and_stops() -> None:
 
 
 def test_a_close_without_any_broker_ends_in_time() -> None:
-    """Nobody answers, and the close gives up when it said it would."""
+    """No broker answers, and the close gives up at its timeout."""
     scene = Scene.set().stable()
     scene.brokers.silent = {LeaveGroup}
     asked_at = scene.brokers.now
@@ -198,7 +198,7 @@ def test_events_are_taken_in_the_order_of_their_posting() -> None:
 
 
 def test_waiting_for_nothing_is_found_at_once() -> None:
-    """A member that nobody asked for anything would sleep for ever: the virtual clock calls that a deadlock."""
+    """A member without a subscription would sleep for ever: the virtual clock calls that a deadlock."""
     with pytest.raises(DeadlockError):
         Scene.set().worker.run_once()
 

@@ -1,5 +1,6 @@
 """Kafka group membership for Spark jobs: a slot keeps its identity when its executor is lost."""
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import membership_client_spark.extra  # noqa: F401 - first, so that its error names a missing package
@@ -29,6 +30,12 @@ from membership_client_spark.pipeline.interface import (
     Resumable,
     SlotView,
 )
+from membership_client_spark.pipeline.listener import (
+    EpochCommitted,
+    EpochsListener,
+    PipelineEnded,
+    PipelineStarted,
+)
 from membership_client_spark.pipeline.manifest import ManifestError
 from membership_client_spark.pipeline.ranges import OffsetRange
 from membership_client_spark.postgres.sink import PostgresSink
@@ -43,9 +50,11 @@ __all__ = [
     "AuditSummary",
     "AuditTargetError",
     "DeltaSink",
+    "EpochCommitted",
     "EpochReport",
     "EpochTakenError",
     "Epochs",
+    "EpochsListener",
     "EpochsProgress",
     "ForeignSinkError",
     "IcebergSink",
@@ -57,7 +66,9 @@ __all__ = [
     "OffsetRange",
     "OffsetsGoneError",
     "ParquetSink",
+    "PipelineEnded",
     "PipelineRun",
+    "PipelineStarted",
     "PostgresSink",
     "Published",
     "Resumable",
@@ -74,6 +85,10 @@ __all__ = [
     "epochs",
     "slot_instance_id",
 ]
+
+# Before pyspark 4.2, `import *` would fail because of the stream.
+if not TYPE_CHECKING and find_spec("pyspark.sql.streaming.datasource") is None:
+    __all__.remove("KafkaGroupSource")  # noqa: PYI056 - type checkers see the newest pyspark
 
 
 def __getattr__(name: str) -> Any:

@@ -204,7 +204,7 @@ def _task_cpus(get: Get) -> int:
 
 
 def checked_statement(value: object) -> str:
-    """A statement that table formats commit at once: Delta with the number of a transaction, Iceberg as one snapshot of a branch."""
+    """ConfigError unless it is a MERGE or INSERT with `{table}` and `{rows}`, which Delta and Iceberg run as one commit."""
     words = value.split(None, 1) if isinstance(value, str) else []
     complete = isinstance(value, str) and "{table}" in value and "{rows}" in value
     if not complete or words[0].upper() not in {"MERGE", "INSERT"}:

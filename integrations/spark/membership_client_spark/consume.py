@@ -35,6 +35,7 @@ from membership_client_spark.slot_member import checked_config, new_driver_epoch
 from membership_client_spark.slot_progress import ProgressRegistry, SlotProgress, table
 from membership_client_spark.slot_runner import SlotRunner
 from membership_client_spark.spark_session import driver_host, is_decommissioning, setting
+from membership_client_spark.telemetry import labels_of, of_process
 
 _log = logging.getLogger("membership_client_spark")
 
@@ -124,6 +125,7 @@ class SlotJob:
         self._error: MembershipError | None = None
         self._ended = threading.Event()
         self._watch = threading.Thread(target=self._keep_watch, name="slot-watch", daemon=True)
+        of_process().slot_jobs.add(self, labels_of(plan.config["group.id"], plan.name), self._registry.totals)
         for slot in range(slots):
             self._start(slot)
         self._watch.start()
@@ -176,7 +178,7 @@ class SlotJob:
             self._stopping = True
             runners, self._runners = self._runners, {}
         self._end(runners, Ending.STOPPED, given, threading.TIMEOUT_MAX if within_s is None else within_s)
-        self._ended.set()
+        self._set_ended()
         self._arbiter.close()
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -263,6 +265,10 @@ class SlotJob:
     def _on_gave_up(self, error: MembershipError) -> None:
         _log.error("%s ends: %s", self._plan.name, "\n".join([str(error), *getattr(error, "__notes__", ())]))
         self._error = error
+        self._set_ended()
+
+    def _set_ended(self) -> None:
+        of_process().slot_jobs.discard(self)
         self._ended.set()
 
     def _keep_watch(self) -> None:

@@ -16,6 +16,9 @@ from membership_client_spark.tables import text_table
 
 # --- on the driver ---------------------------------------------------------------------------------------------------
 
+WAITING = "waiting for a free core"
+"""The state of a slot before its first attempt has reported."""
+
 _HEADS = ("slot", "executor", "host", "state", "partitions", "records/s", "lag", "restarts")
 
 
@@ -28,7 +31,7 @@ class SlotProgress:
     executor: str | None = None
     host: str | None = None
     pid: int | None = None
-    state: str = "waiting for a free core"
+    state: str = WAITING
     partitions: tuple[str, ...] = ()
     records: int = 0
     rate: float = 0.0
@@ -37,6 +40,15 @@ class SlotProgress:
     failure: str | None = None
     """How its last attempt failed; None once a newer one has reported."""
     heard_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotTotals:
+    """All slots of a job at one moment, with sums that never fall: those of removed slots count."""
+
+    slots: tuple[SlotProgress, ...]
+    records: int
+    restarts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +65,20 @@ class ProgressRegistry:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
+        self._removed_records = 0
+        self._removed_restarts = 0
 
     def expect(self, slot: int) -> None:
         with self._lock:
             self._entries.setdefault(slot, _Entry(SlotProgress(slot=slot)))
 
     def forget(self, slot: int) -> None:
+        """The slot was removed."""
         with self._lock:
-            self._entries.pop(slot, None)
+            entry = self._entries.pop(slot, None)
+            if entry is not None:
+                self._removed_records += entry.progress.records
+                self._removed_restarts += entry.progress.restarts
 
     def hear(self, slot: int, who: Incarnation, message: dict[str, Any]) -> None:
         """Takes a claim or a report of this incarnation; those of an older incarnation are ignored."""
@@ -86,12 +104,24 @@ class ProgressRegistry:
             return entry.progress.records if entry else 0
 
     def progress(self) -> tuple[SlotProgress, ...]:
-        now = time.monotonic()
         with self._lock:
-            return tuple(
-                replace(entry.progress, heard_s=None if entry.heard_at is None else now - entry.heard_at)
-                for _, entry in sorted(self._entries.items())
+            return self._slots()
+
+    def totals(self) -> SlotTotals:
+        with self._lock:
+            slots = self._slots()
+            return SlotTotals(
+                slots=slots,
+                records=self._removed_records + sum(one.records for one in slots),
+                restarts=self._removed_restarts + sum(one.restarts for one in slots),
             )
+
+    def _slots(self) -> tuple[SlotProgress, ...]:
+        now = time.monotonic()
+        return tuple(
+            replace(entry.progress, heard_s=None if entry.heard_at is None else now - entry.heard_at)
+            for _, entry in sorted(self._entries.items())
+        )
 
 
 def _claimed(entry: _Entry, who: Incarnation, claim: dict[str, Any]) -> _Entry:

@@ -68,10 +68,10 @@ def default_parallelism(spark: SparkSession) -> int:
 
 
 def numbers_of_unknown_size(spark: SparkSession, count: int) -> DataFrame:
-    """The numbers from 0, each in a task of its own. Spark does not know how few they are.
+    """The numbers from 0, each in a task of its own, as a DataFrame of which Spark does not know the size.
 
-    Of `spark.range` it does, takes what a task makes of a number for small as well, and broadcasts it in joins. Over Spark
-    Connect there is no other source.
+    Spark knows the size of `spark.range`. It would take the records that a task makes of a number for small, too, and broadcast
+    them in joins. Over Spark Connect there is only `spark.range`.
     """
     numbers = spark.range(0, count, 1, count)
     if is_connect(spark):

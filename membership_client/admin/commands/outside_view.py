@@ -85,6 +85,8 @@ class OutsideView:
         self._first: GroupView | None = None
         self._last: Waiting | None = None
         self._changes: dict[str, _Changes] = {}
+        self._subscriptions: dict[str, tuple[frozenset[str], str]] = {}
+        """By member id, as last described."""
         self._worst: dict[str, OutsideFinding] = {}
         """The last finding about each member for which the group waited, or that committed nothing."""
         self._epochs = 0
@@ -97,6 +99,7 @@ class OutsideView:
     def see(self, waiting: Waiting, now: float) -> None:
         if self._began is None or self._last is None:
             self._began, self._first = now, waiting.view
+            self._compare_subscriptions(waiting.view)
         else:
             self._compare(self._last.view, waiting.view)
         self._now, self._last = now, waiting
@@ -114,13 +117,21 @@ class OutsideView:
         for name, count in Counter(map(_name, after.members)).items():
             self._changes_of(name).members = max(self._changes_of(name).members, count)
         for member in after.members:
-            old, changes = known.pop(member.member_id, None), self._changes_of(_name(member))
-            if old is None:
-                changes.joined += 1
-            elif (old.topics, old.regex) != (member.topics, member.regex):
-                changes.subscribed += 1
+            if known.pop(member.member_id, None) is None:
+                self._changes_of(_name(member)).joined += 1
+        self._compare_subscriptions(after)
         for member in known.values():
             self._changes_of(_name(member)).left += 1
+
+    def _compare_subscriptions(self, view: GroupView) -> None:
+        """Coordinators describe the members of a classic group without their topics while it rebalances."""
+        if view.protocol == "classic" and view.state != "Stable":
+            return
+        for member in view.members:
+            wanted = member.topics, member.regex
+            if self._subscriptions.setdefault(member.member_id, wanted) != wanted:
+                self._changes_of(_name(member)).subscribed += 1
+                self._subscriptions[member.member_id] = wanted
 
     def _changes_of(self, name: str) -> _Changes:
         return self._changes.setdefault(name, _Changes())
@@ -136,14 +147,14 @@ class OutsideView:
         flaps = {name: changes for name, changes in self._changes.items() if changes.is_flapping}
         for name, changes in sorted(flaps.items(), key=lambda item: -item[1].count):
             did = [("joined", changes.joined), ("changed its subscription", changes.subscribed)]
-            told = " and ".join(f"{what} {count} times" for what, count in did if count)
+            told = " and ".join(f"{what} {_times(count)}" for what, count in did if count)
             who = f"{name} ({changes.members} members of that name)" if changes.members > 1 else name
             yield OutsideFinding(
                 kind=OutsideKind.FLAPPING,
                 members=(name,),
                 partitions=frozenset(),
                 seen_s=self.watched_s,
-                sentence=f"{who} {told} in {self.watched_s:.0f} s; the group rebalanced {self._epochs} times.",
+                sentence=f"{who} {told} in {self.watched_s:.0f} s; the group rebalanced {_times(self._epochs)}.",
                 advice="Look at its log: a crash loop, a poll interval that is exceeded, or topics that it changes while it runs.",
                 certain=True,
             )
@@ -161,6 +172,10 @@ class OutsideView:
             advice="Coordinators of classic groups do not say for which: look for a member that does not poll. Traces show it.",
             certain=True,
         )
+
+
+def _times(count: int) -> str:
+    return f"{count} time{'s' * (count != 1)}"
 
 
 def _name(member: MemberView) -> str:

@@ -58,19 +58,19 @@ class AIOConsumer(Consumer):
         return bytes(super().consumer_group_metadata())
 
     def _records_for_callback(self) -> list[Message]:
-        """None, as inside a callback of confluent-kafka's."""
+        """An empty list, as inside a callback of confluent-kafka's."""
         return []
 
     async def commit(  # type: ignore[override]  # confluent-kafka returns None where nothing is known yet
         self, message: Message | None = None, offsets: Places | None = None, asynchronous: bool = True
     ) -> Places | None:
-        """Like `membership_client.aio.Consumer.commit`. It returns None unless `asynchronous` is False, as confluent-kafka has it."""
+        """Like `membership_client.aio.Consumer.commit`. It returns None unless `asynchronous` is False, as in confluent-kafka."""
         committed = await super().commit(message, offsets, asynchronous=asynchronous)
         return None if asynchronous else committed
 
 
 def __getattr__(name: str) -> Any:
-    """Whatever this version of confluent-kafka has under that name."""
+    """The object that this version of confluent-kafka has under that name."""
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_theirs, name)

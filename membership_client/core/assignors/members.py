@@ -115,7 +115,7 @@ class GroupRacks:
     """The racks of a group whose racks are worth matching."""
 
     of_member: Sequence[str | None]
-    """By place."""
+    """The rack of each member, by place; None for a member without a rack."""
     topics: Mapping[str, TopicLayout]
 
     @classmethod
@@ -153,13 +153,13 @@ class FormerOwners:
     held: Sequence[Sequence[TopicPartition]]
     """By place, each list in order: partitions that only this member claims in the latest generation in which any member claims them."""
     taken: frozenset[TopicPartition]
-    """All of them."""
+    """The partitions of all these lists."""
     disputed: frozenset[TopicPartition] = frozenset()
     """Partitions that two members claim in that generation: neither claim counts."""
 
     @cached_property
     def owner(self) -> Mapping[TopicPartition, int]:
-        """The member that held each. Made when it is asked for, because many plans need none."""
+        """The place of the member that held each partition. Computed on first use, because many plans need none."""
         owner: dict[TopicPartition, int] = {}
         for place, partitions in enumerate(self.held):
             owner.update(zip(partitions, repeat(place), strict=False))
@@ -167,7 +167,7 @@ class FormerOwners:
 
 
 def settle(members: Sequence[MemberSubscription]) -> FormerOwners:
-    """Claims of the latest generation count: a member with an earlier one has not heard that it lost the partition."""
+    """The former owners. Claims of the latest generation count: a member with an earlier one has not heard of its loss."""
     # In order, because the order of a set differs from process to process, and a trace must replay in any.
     held = [_sorted(member.owned) for member in members]
     taken = _NOTHING.union(*(member.owned for member in members))
@@ -181,7 +181,7 @@ _topic, _number = itemgetter(0), itemgetter(1)
 
 
 def _sorted(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """By topic and number, in two thirds of the time: Python compares texts alone and numbers alone faster than tuples."""
+    """In order of topic and number. Two sorts by one field take two thirds of the time of one that compares tuples."""
     return sorted(sorted(partitions, key=_number), key=_topic)
 
 

@@ -17,7 +17,7 @@ from membership_client.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Assignor:
-    """A name, which all members of the group must know, and what it stands for. A custom one is made of any function."""
+    """An assignment strategy: the name that all members of the group must know, and the function that makes the plan."""
 
     name: str
     assign: AssignFunction
@@ -25,7 +25,7 @@ class Assignor:
     """Members keep what they hold while they join, and the plan leaves out what others still hold."""
 
 
-# Each is loaded by the first leader that uses it: no other member needs them.
+# Each of these assignors is loaded by the first leader that uses it: no other member needs it.
 
 
 def _range(members: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Assignment:
@@ -95,7 +95,7 @@ def assignor(strategy: str) -> Assignor | None:
 
 
 def require_assignors(strategies: tuple[str, ...]) -> None:
-    """For members that may have to lead. Raises ConfigError."""
+    """ConfigError if a strategy has no assignor in this process: a member that offers it may have to lead the group."""
     for name in strategies:
         if assignor(name) is None:
             known = ", ".join([*BUILT_IN, *_own])
@@ -120,7 +120,7 @@ def flaw_in(
     *,
     cooperative: bool = False,
 ) -> str | None:
-    """The first thing for which a leader must not send this plan, as a sentence; None if there is nothing.
+    """The first flaw for which a leader must not send this plan, as a clause; None if it has none.
 
     Members that are not in it get nothing, and partitions that are not in it stay without an owner: both may be meant.
     A cooperative plan must not give a partition to a new owner while another holds it.

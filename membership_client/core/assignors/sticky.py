@@ -58,7 +58,7 @@ def assign_cooperative(subscriptions: Sequence[MemberSubscription], topics: Mapp
 
 
 def _granted(place: int, share: list[TopicPartition], claims: FormerOwners) -> list[TopicPartition]:
-    """The part of its share that it holds already or that has no owner. A disputed partition is given back by both first."""
+    """The part of a member's share that it holds already or that has no owner. Both claimants first give back a disputed one."""
     if share == claims.held[place]:
         return share
     owner_of, disputed = claims.owner.get, claims.disputed
@@ -148,7 +148,7 @@ class Quotas:
             self.level.clear()
 
     def reach_level(self, place: int) -> None:
-        """A member that had less has the low quota now."""
+        """Note that a member that had less has exactly the low quota now."""
         if self._extra:
             self.level.append(place)
 
@@ -188,12 +188,12 @@ def fill_near(quotas: Quotas, pool: Iterable[TopicPartition], racks: GroupRacks)
 
 
 def _give_lacking(quotas: Quotas, at: int, partition: TopicPartition) -> int:
-    """Give it to a member below the low quota; returns whose turn is next."""
+    """Give the partition to the member at this index, which is below the low quota; returns the index of the next turn."""
     place = quotas.lacking[at]
     quotas.shares[place].append(partition)
     if len(quotas.shares[place]) < quotas.low:
         return (at + 1) % len(quotas.lacking)
-    # The member after it now has its position.
+    # The next member moves up to this index.
     del quotas.lacking[at]
     quotas.reach_level(place)
     return at % len(quotas.lacking) if quotas.lacking else 0

@@ -68,7 +68,7 @@ def _loads(owners: _Owners, members: int) -> list[int]:
 
 
 def _hand_out(free: Iterable[TopicPartition], owners: _Owners, by_load: _LoadOrder, racks: GroupRacks | None) -> None:
-    """Each to the least loaded member that wants it, near ones first."""
+    """Give each free partition to the least loaded member that wants it; first to those in one of its racks."""
     if racks is not None:
         for partition in free:
             candidates = by_load.from_least(partition.topic)
@@ -139,7 +139,7 @@ _Route = tuple[str, int, int]
 class _Balancer:
     """Moves single partitions from members with more to members with less, until no such move makes the loads more even.
 
-    It changes `owners` and the loads. Every move makes the loads more even, so it ends.
+    It changes `owners` and the loads. Every move makes the loads more even, so the loop ends.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class _Balancer:
             moves = sum(map(self._improve, partitions))
 
     def _improve(self, partition: TopicPartition) -> bool:
-        """Move it, or one like it, if a member that wants it has two fewer than its owner."""
+        """Move the partition, or another one of its topic, if a member that wants it has two fewer than its owner."""
         loads = self._order.loads
         low = loads[self._owners[partition]] - 1
         place = self._earlier.get(partition)

@@ -1,6 +1,6 @@
-"""Getting into a classic group, staying in it, and rebalancing with it.
+"""Joining a classic group, staying in it, and rebalancing with it.
 
-A rebalance, seen from a member: something asks for it (a heartbeat says that the group rebalances, the subscription changed,
+A rebalance, seen from a member: it has a cause (a heartbeat says that the group rebalances, the subscription changed,
 the leader saw new partitions); partitions that may not be kept are revoked; JoinGroup is answered when all have joined;
 SyncGroup is answered when the leader has sent its plan; our share of that is the new target. In an eager group nothing is
 kept, so that is all. In a cooperative one a share that takes something away is followed by one more join.
@@ -35,7 +35,7 @@ from membership_client.core.events import (
     SyncGroup,
 )
 from membership_client.core.fencing import fatal, fence
-from membership_client.core.heartbeats import lingers
+from membership_client.core.heartbeats import stays_while_leaving
 from membership_client.core.member import IN_GROUP, Claims, InFlight, Member, Target, Transition, move, with_problem
 from membership_client.core.requests import Slot, may_be_held_back, recovered, send, sentence, slow_down
 from membership_client.core.rule import Rule
@@ -116,7 +116,7 @@ def identified(member: Member, member_id: str) -> Member:
 
 
 def joined(member: Member, flight: InFlight, answer: GroupJoined, now: float) -> Transition:
-    """The whole group has joined."""
+    """The answer to JoinGroup: the whole group has joined."""
     if answer.generation <= 0 or not answer.member_id:
         return slow_down(replace(member, dialogue=None), "dialogue_backoff", now), ()
     classic = replace(member.classic, given_id=answer.member_id, mismatched_at=None)
@@ -155,7 +155,7 @@ def _later(known: float | None, at: float) -> float:
 
 
 def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) -> Member:
-    """Our share of the plan: the new target."""
+    """The answer to SyncGroup: our share of the plan becomes the new target."""
     member = replace(member, dialogue=None)
     classic, stated = member.classic, member.stated
     if classic.admission is None:
@@ -169,7 +169,7 @@ def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) ->
     # plan has the same topics again, that is the leader's mistake, and more joins would not mend it.
     misfits = frozenset(partition.topic for partition in answer.share - share)
     member = replace(
-        _told_of(recovered(member), answer, classic.admission),
+        _with_readability(recovered(member), answer, classic.admission),
         confirmed_at=_later(member.confirmed_at, flight.sent_at),
         heartbeat_due=flight.sent_at + member.interval_s,
         classic=replace(
@@ -185,7 +185,7 @@ def synced(member: Member, flight: InFlight, answer: GroupSynced, now: float) ->
     return _adopt(member, share)
 
 
-def _told_of(member: Member, answer: GroupSynced, admission: GroupJoined) -> Member:
+def _with_readability(member: Member, answer: GroupSynced, admission: GroupJoined) -> Member:
     """A share that cannot be read counts as empty until another plan comes."""
     if not answer.readable:
         detail = f"The leader {admission.leader_id} assigns by {admission.strategy!r} in a form that cannot be read."
@@ -204,7 +204,8 @@ def _adopt(member: Member, share: frozenset[TopicPartition]) -> Member:
         targets=number,
         names=known | {topic_id(partition.topic): partition.topic for partition in share},
         call_backoff=FRESH,
-        survey=None,  # Its answer may be older than the plan, and so be about topics that were replaced since.
+        # An answer under way may be older than the plan, and so be about topics that were replaced since.
+        survey=None,
         classic=replanned(member.classic, kept=frozenset(known.values()), given=frozenset(p.topic for p in share)),
     )
 
@@ -214,7 +215,7 @@ def _adopt(member: Member, share: frozenset[TopicPartition]) -> Member:
 
 def _heartbeat_due(member: Member) -> float | None:
     stays = member.state in IN_GROUP and not is_entering(member)
-    if not (stays or lingers(member)) or member.coordinator is None or member.dialogue is not None:
+    if not (stays or stays_while_leaving(member)) or member.coordinator is None or member.dialogue is not None:
         return None
     return max(min(member.heartbeat_due, siblings.due(member)), member.dialogue_backoff.not_before)
 
@@ -308,7 +309,7 @@ def enforced(member: Member, reason: str) -> Member:
     return replace(member, classic=replace(member.classic, rejoin=reason))
 
 
-def _wish(member: Member) -> str | None:
+def _rejoin_reason(member: Member) -> str | None:
     stated = statement(member)
     if member.classic.rejoin is None and stated is not None and member.stated is not None:
         return None if stated.topics == member.stated.topics else reasons.SUBSCRIPTION_CHANGED
@@ -316,7 +317,7 @@ def _wish(member: Member) -> str | None:
 
 
 def _rejoin_due(member: Member) -> float | None:
-    if member.state not in {S.RECONCILING, S.STABLE} or member.call is not None or _wish(member) is None:
+    if member.state not in {S.RECONCILING, S.STABLE} or member.call is not None or _rejoin_reason(member) is None:
         return None
     is_giving_up = member.target is not None and member.target.partitions == keepable(member)
     return None if member.owned - keepable(member) and is_giving_up else ASAP
@@ -324,20 +325,20 @@ def _rejoin_due(member: Member) -> float | None:
 
 def _rejoin(member: Member, now: float) -> Transition:
     """Partitions that may not be kept are revoked first; then the member joins."""
-    wish, kept = _wish(member), keepable(member)
-    assert wish is not None
-    kind = CauseKind.SUBSCRIPTION_CHANGED if wish == reasons.SUBSCRIPTION_CHANGED else CauseKind.GROUP_CHANGED
-    member = replace(member, cause=Cause(kind, f"rebalance: {wish}"))
+    reason, kept = _rejoin_reason(member), keepable(member)
+    assert reason is not None
+    kind = CauseKind.SUBSCRIPTION_CHANGED if reason == reasons.SUBSCRIPTION_CHANGED else CauseKind.GROUP_CHANGED
+    member = replace(member, cause=Cause(kind, f"rebalance: {reason}"))
     if member.owned - kept:
         number = member.targets + 1
         member = replace(move(member, S.RECONCILING), target=Target(kept, number), targets=number)
-        return replace(member, classic=replace(member.classic, rejoin=wish)), ()
+        return replace(member, classic=replace(member.classic, rejoin=reason)), ()
     return replace(
         move(member, S.JOINING),
         target=None,
         # In an eager group every join ends in an assigned callback, as the first one does.
         greeted=member.greeted and cooperates(member),
-        classic=replace(member.classic, reason=wish, rejoin=None),
+        classic=replace(member.classic, reason=reason, rejoin=None),
     ), ()
 
 

@@ -53,8 +53,8 @@ def plan(member: Member) -> Plan:
     found = assignor(admission.strategy)
     if found is None:
         raise KeyError(admission.strategy)
-    topics = _of(layouts, member.classic.watched)
-    # As tuples from here on: a share that is a generator would be empty once it had been looked through for flaws.
+    topics = _layouts_of(layouts, member.classic.watched)
+    # As tuples from here on: a share that is a generator would be empty once it had been checked for flaws.
     shares = {member_id: tuple(share) for member_id, share in found.assign(admission.members, topics).items()}
     if found.name not in BUILT_IN:
         flaw = flaw_in(shares, admission.members, topics, cooperative=found.cooperative)
@@ -63,14 +63,14 @@ def plan(member: Member) -> Plan:
     return {m.member_id: shares.get(m.member_id, ()) for m in admission.members}
 
 
-def _of(layouts: Mapping[str, TopicLayout], topics: frozenset[str]) -> dict[str, TopicLayout]:
+def _layouts_of(layouts: Mapping[str, TopicLayout], topics: frozenset[str]) -> dict[str, TopicLayout]:
     return {topic: layouts[topic] for topic in topics if topic in layouts}
 
 
 def admitted(member: Member, admission: GroupJoined, stated: Subscribe) -> Classic:
     """The leader watches the topics of all members; they are looked up again for every plan.
 
-    A plan by an assignor of the application's own is not compared with the topics: it may leave out what it likes.
+    A plan by an assignor of the application's own is not compared with the topics: it may leave partitions out on purpose.
     """
     classic, leads = member.classic, admission.leads or _led_before(member, admission)
     # A leader that gets no list of members knows its own topics at least.
@@ -85,7 +85,7 @@ def admitted(member: Member, admission: GroupJoined, stated: Subscribe) -> Class
         planned_by=None,
         check_at=0.0 if comes_back else None,
         survey_due=0.0 if leads else classic.survey_due,
-        # A plan is about to be made, by us or by another, for the topics of now.
+        # The next plan will be made for the topics as they are now, whichever member makes it.
         rejoin=None if classic.rejoin == reasons.TOPICS_CHANGED else classic.rejoin,
     )
 
@@ -154,16 +154,16 @@ def _own_topics(member: Member) -> frozenset[str]:
     return frozenset(member.names[topic] for topic in topics)
 
 
-def looked(member: Member, flight: InFlight, answer: TopicsDescribed, now: float) -> Member:
+def topics_described(member: Member, flight: InFlight, answer: TopicsDescribed, now: float) -> Member:
     """Record how the topics are now. If they differ from those the leader made its plan for, the group rebalances."""
     classic, asked = member.classic, flight.request
     denied = answer.denied if _assigns(member) else frozenset[str]()
-    member = _told_of(replace(member, survey=None, survey_backoff=FRESH), denied)
+    member = _with_denied_topics(replace(member, survey=None, survey_backoff=FRESH), denied)
     assert isinstance(asked, DescribeTopics)
     if asked.topics is not None and not classic.watched <= asked.topics:
-        return member  # Asked for an earlier plan, so topics of this one are missing.
+        return member  # The request was for an earlier plan, so the answer lacks topics of this one.
     whole = classic.watched <= answer.layouts.keys()
-    seen = _of(answer.layouts if member.config.client_rack else _without_racks(answer.layouts), classic.watched)
+    seen = _layouts_of(answer.layouts if member.config.client_rack else _without_racks(answer.layouts), classic.watched)
     classic = identified(classic, answer.layouts, _own_topics(member))
     # No rejoin while a plan is on its way: when it comes, it shows whether one is needed.
     outdated = bool(classic.replaced) and classic.admission is None
@@ -183,7 +183,7 @@ def _without_racks(layouts: Mapping[str, TopicLayout]) -> dict[str, TopicLayout]
     return {topic: TopicLayout(layout.partitions, topic_id=layout.topic_id) for topic, layout in layouts.items()}
 
 
-def _told_of(member: Member, denied: frozenset[str]) -> Member:
+def _with_denied_topics(member: Member, denied: frozenset[str]) -> Member:
     """A member learns that topics are denied only when it looks them up. It looks again later, because access may be granted."""
     known = member.problem if member.problem and member.problem.kind is ProblemKind.TOPIC_DENIED else None
     detail = f"{denied_topics(denied)}." if denied else None
@@ -192,7 +192,7 @@ def _told_of(member: Member, denied: frozenset[str]) -> Member:
     return replace(member, problem=None) if known and detail is None else member
 
 
-def not_looked(member: Member, now: float) -> Member:
+def topics_not_described(member: Member, now: float) -> Member:
     return slow_down(replace(member, survey=None), "survey_backoff", now, cap_s=MISSING_TOPIC_S)
 
 
@@ -225,7 +225,7 @@ def _compare_due(member: Member) -> float | None:
 
 
 def _compare(member: Member, now: float) -> Transition:
-    """Also after a static leader came back: no leader watched the topics meanwhile, and its subscription may be another."""
+    """Ask how the group is assigned. Also after a static leader came back: no leader watched the topics meanwhile."""
     request = DescribeClassicGroup(group_id=member.config.group_id)
     return send(member, "survey", request, now, to=member.coordinator)
 
@@ -236,7 +236,7 @@ COMPARE = Rule(_compare_due, _compare)
 def compared(member: Member, response: Response, now: float) -> Member:
     """Does the current plan assign exactly the existing partitions? A coordinator that refuses to say is not asked again."""
     if isinstance(response, Refused) and response.code in COORDINATOR_AWAY:
-        return not_looked(member, now)
+        return topics_not_described(member, now)
     classic = member.classic
     outdated = isinstance(response, GroupDescribed) and response.state == "Stable" and not _covers(classic, response)
     rejoin = classic.rejoin or (reasons.OUT_OF_DATE if outdated and classic.check_at is not None else None)

@@ -21,7 +21,10 @@ from membership_client.core.rule import Rule
 from membership_client.values import replace
 
 _GIVEN_UP = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_INSTANCE_ID, Code.GROUP_ID_NOT_FOUND})
-"""Not ILLEGAL_GENERATION: the answer to our join, which brings the new generation, may be on its way."""
+"""Codes by which the coordinator says that it dropped the member.
+
+ILLEGAL_GENERATION is none of them: the answer to our join, which brings the new generation, may be on its way.
+"""
 
 
 def _keeps_waiting(member: Member) -> bool:
@@ -38,7 +41,7 @@ ASK = Rule(_ask_due, functools.partial(send_heartbeat, slot="join_keepalive"))
 
 
 def answered(member: Member, flight: InFlight, response: Response, now: float) -> Transition:
-    """Ignore answers to heartbeats sent under an old member id or generation."""
+    """Take in an answer, unless the heartbeat was sent under an old member id or generation."""
     member = replace(member, join_keepalive=None)
     if not _keeps_waiting(member) or flight.request != heartbeat(member):
         return member, ()
@@ -51,5 +54,5 @@ def answered(member: Member, flight: InFlight, response: Response, now: float) -
 
 
 def failed(member: Member) -> Member:
-    """The next one is due an interval after it."""
+    """No answer came. The next heartbeat is due an interval after the failed one."""
     return replace(member, join_keepalive=None)

@@ -36,7 +36,7 @@ def partitions_of(share: Iterable[TopicPartition]) -> Partitions:
 
 
 def cooperates(member: Member) -> bool:
-    """Does it keep its partitions while it joins? Only if every strategy that it offers is cooperative."""
+    """Does the member keep its partitions while it joins? Only if every strategy that it offers is cooperative."""
     return all(map(is_cooperative, member.config.partition_assignment_strategy))
 
 
@@ -61,8 +61,8 @@ def compiled(regex: str) -> re.Pattern[str] | None:
         return None
 
 
-def fresh(member: Member, reason: str) -> Classic:
-    """For a new start. The member id is kept while the coordinator may still know the member by it."""
+def restarted_classic(member: Member, reason: str) -> Classic:
+    """The classic state for a new start. It keeps the member id while the coordinator may still know the member by it."""
     return Classic(given_id=member.classic.given_id if member.enrolled else "", reason=reason)
 
 
@@ -117,8 +117,8 @@ def heartbeat(member: Member) -> ClassicHeartbeat:
     )
 
 
-def farewell(member: Member, mode: LeaveMode, reason: str, *, reason_refused: bool) -> LeaveGroup | None:
-    """None if nothing is sent: the coordinator then keeps the static member until its session ends."""
+def leave_request(member: Member, mode: LeaveMode, reason: str, *, reason_refused: bool) -> LeaveGroup | None:
+    """None if nothing is sent: the coordinator then keeps the member until its session ends."""
     config = member.config
     if mode is LeaveMode.REMAIN or (mode is not LeaveMode.LEAVE and config.group_instance_id is not None):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from membership_client.core.events import Tick
 from membership_client.debugger.findings.finding import Evidence, Finding, Kind
 from membership_client.debugger.model.fences import Fence, FenceCause
 from membership_client.debugger.model.member_run import MemberRun
@@ -33,7 +34,7 @@ def _fence(run: MemberRun, outage: Outage) -> Fence | None:
 
 
 def _network_finding(run: MemberRun, outage: Outage) -> Finding:
-    fence, failures = _fence(run, outage), outage.failures
+    fence, failures, maybe_stopped = _fence(run, outage), outage.failures, _may_have_stood_still(run, outage)
     if fence is not None:
         outcome = "its session ended meanwhile, and the coordinator fenced it"
     else:
@@ -42,6 +43,9 @@ def _network_finding(run: MemberRun, outage: Outage) -> Finding:
     since = outage.since(run.silences)
     lasted = lasting(outage.last.at - since.at)
     fenced = [run.evidence(fence.entry, fence.said)] if fence else []
+    said = (
+        f"read no answer for {lasted}{_UNSURE}" if maybe_stopped else f"worked, but no broker answered it for {lasted}"
+    )
     return Finding(
         kind=Kind.NETWORK_LOST,
         group=run.group,
@@ -49,12 +53,35 @@ def _network_finding(run: MemberRun, outage: Outage) -> Finding:
         partitions=tuple(sorted(outage.first.owned)),
         began=since.time,
         ended=outage.last.time,
-        brief=f"no broker answered {run.name} for {lasted} from {second(since.time)}",
-        sentence=f"{run.name} worked, but no broker answered it for {lasted}; {outcome}.",
+        brief=f"{_gist(run, maybe_stopped)} for {lasted} from {second(since.time)}",
+        sentence=f"{run.name} {said}; {outcome}.",
         evidence=(*(run.evidence(step, failure_text(step) or "") for step in shown), *fenced),
-        advice="Look at the network between this machine and the brokers at that time, and at the broker it spoke to.",
-        certainty="certain" if len(failures) > 1 else "likely",
+        advice=_ADVICE + (_OR_STOPPED if maybe_stopped else ""),
+        certainty="certain" if len(failures) > 1 else "unknown" if maybe_stopped else "likely",
     )
+
+
+def _gist(run: MemberRun, maybe_stopped: bool) -> str:
+    return f"{run.name} read no answer" if maybe_stopped else f"no broker answered {run.name}"
+
+
+_UNSURE = ": no broker answered it, or it stood still, which looks the same here"
+_ADVICE = "Look at the network between this machine and the brokers at that time, and at the broker it spoke to."
+_OR_STOPPED = " Look for what may have stopped the process, too: SIGSTOP, a frozen container, a suspended machine."
+_PUNCTUAL_S = 0.25
+"""A member that works notices the timeout of a request sooner than this, unless its machine is busy."""
+
+
+def _may_have_stood_still(run: MemberRun, outage: Outage) -> bool:
+    """Did it do nothing between one heartbeat and its timeout, which it noticed late?
+
+    An answer that came while a process is stopped is lost when the timeout is noticed before it is read.
+    """
+    first, asked = outage.first, outage.asked
+    late_s = first.at - asked.at - run.start.request_timeout_s
+    if len(outage.failures) > 1 or not isinstance(first.event, Tick) or late_s < _PUNCTUAL_S:
+        return False
+    return not any(asked.at < entry.at < first.at for entry in run.entries)
 
 
 # --- BROKER_RESTARTED ------------------------------------------------------------------------------------------------

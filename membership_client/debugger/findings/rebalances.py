@@ -99,9 +99,10 @@ def unowned_partition(group: Group) -> list[Finding]:
 
 
 def _unowned_matters(group: Group, period: UnownedPeriod) -> bool:
-    if period.lasted_s <= group.skew_s + _LONG_S:
+    doubt_s = max(group.skew_s, period.uncertainty_s)
+    if period.lasted_s <= doubt_s + _LONG_S:
         return False
-    if period.lasted_s <= group.skew_s + _LONG_AWAY_S and _member_away(group, period) is not None:
+    if period.lasted_s <= doubt_s + _LONG_AWAY_S and _member_away(group, period) is not None:
         return False
     if period.ending is MembershipEnd.OPEN:
         return ended_without_close(group, period.before)

@@ -118,7 +118,7 @@ def _not_waited_for(group: Group, run: MemberRun, call: CallbackRecord) -> str:
     if call.kind is not CallbackKind.REVOKED:
         return ""
     for other, period in _next_owners(group, run, call):
-        if period.began.time < call.last.time - (0.0 if other.host == run.host else group.skew_s):
+        if period.began.time < call.last.time - run.uncertainty_s(other, period.began.time, call.last.time):
             after = lasting(period.began.time - call.wanted.time)
             return f"; the group did not wait for its end: {other.name} got {period.partition} after {after}"
     return ""

@@ -73,9 +73,8 @@ class GroupRebalance:
 
     @property
     def uncertainty_s(self) -> float:
-        """By how much `lasted_s` may be wrong, because its two ends are times of two machines."""
-        first, last = self._first[1], self._last[1]
-        return 0.0 if first.host == last.host else first.skew_s
+        """By how much `lasted_s` may be wrong: see `MemberRun.uncertainty_s`."""
+        return self._first[1].uncertainty_s(self._last[1], self.began, self.ended)
 
     @property
     def _first(self) -> tuple[float, MemberRun]:
@@ -234,9 +233,10 @@ def _joins(
         return []
     joined, first = membership.joined, membership.epochs[0][0]
     others = [arrival for arrival in seen.get(first, ()) if arrival.membership is not membership]
+    mine = Arrival(run, membership, joined)
     again = any(other.last.at < membership.first.at for other in run.memberships)
     trigger = Trigger(run, _asked(run, joined), f"{run.name} joined{' again' if again else ''}", sure=not others)
-    if run.is_classic or not any(_was_there_before(group, other, joined, first) for other in others):
+    if run.is_classic or not any(_was_there_before(group, other, mine, first) for other in others):
         return [(first, trigger)]
     # Where targets are computed in batches, a newcomer is let in at the old epoch, and its join raises the next one.
     return [(later, trigger) for later in seen if later > first][:1]
@@ -253,15 +253,15 @@ def _is_join(send: Send) -> bool:
     return isinstance(request, JoinGroup) or (isinstance(request, Heartbeat) and request.epoch == 0)
 
 
-def _was_there_before(group: Group, other: Arrival, joined: TraceEntry, epoch: int) -> bool:
+def _was_there_before(group: Group, other: Arrival, mine: Arrival, epoch: int) -> bool:
     """Did the other member reach that epoch before this one joined, so that this join cannot have raised it?
 
     Of two members that joined with the same epoch, the earlier one raised it, by whatever clock.
     """
-    reached = other.entry.time
-    if reached < joined.time and other.membership.joined is not None and other.membership.epochs[0][0] == epoch:
+    reached, joined = other.entry.time, mine.entry.time
+    if reached < joined and other.membership.joined is not None and other.membership.epochs[0][0] == epoch:
         return True
-    return group.clearly_before(reached, joined.time)
+    return group.surely_before(other.run, reached, mine.run, joined)
 
 
 def _returns(group: Group, run: MemberRun, membership: Membership) -> bool:
@@ -294,33 +294,35 @@ def _changes(
         if not inside or before in {None, stated} or request.epoch <= 0:
             continue
         if heartbeat.accepted.epoch > request.epoch:
-            epoch: int | None = _epoch_after(group, heartbeat.sent, heartbeat.accepted.epoch, seen)
+            epoch: int | None = _epoch_after(group, run, heartbeat.sent, heartbeat.accepted.epoch, seen)
         else:
-            epoch = _epoch_reached_later(group, heartbeat.sent, request.epoch, seen)
+            epoch = _epoch_reached_later(group, run, heartbeat.sent, request.epoch, seen)
         if epoch is not None:
             found.append((epoch, _change(run, heartbeat.sent, request)))
     return found
 
 
-def _epoch_reached_later(group: Group, sent: TraceEntry, epoch: int, seen: dict[int, list[Arrival]]) -> int | None:
+def _epoch_reached_later(
+    group: Group, run: MemberRun, sent: TraceEntry, epoch: int, seen: dict[int, list[Arrival]]
+) -> int | None:
     """The first epoch that no member had before the request; None if the traces have no such epoch.
 
     A member that must first give partitions up, or for which the coordinator has not planned yet, is answered its old epoch.
     """
     later_ones = (later for later in sorted(seen) if later > epoch)
-    return next((later for later in later_ones if not _was_there(group, sent, seen[later])), None)
+    return next((later for later in later_ones if not _was_there(group, run, sent, seen[later])), None)
 
 
-def _epoch_after(group: Group, sent: TraceEntry, epoch: int, seen: dict[int, list[Arrival]]) -> int:
+def _epoch_after(group: Group, run: MemberRun, sent: TraceEntry, epoch: int, seen: dict[int, list[Arrival]]) -> int:
     """The epoch of the answer, unless another member had that epoch before the request was sent: then the one after it."""
-    if not _was_there(group, sent, seen.get(epoch, ())):
+    if not _was_there(group, run, sent, seen.get(epoch, ())):
         return epoch
     return next((later for later in seen if later > epoch), epoch)
 
 
-def _was_there(group: Group, sent: TraceEntry, arrivals: Iterable[Arrival]) -> bool:
+def _was_there(group: Group, run: MemberRun, sent: TraceEntry, arrivals: Iterable[Arrival]) -> bool:
     """Had a member arrived at the epoch before the request was sent?"""
-    return any(group.clearly_before(arrival.entry.time, sent.time) for arrival in arrivals)
+    return any(group.surely_before(arrival.run, arrival.entry.time, run, sent.time) for arrival in arrivals)
 
 
 def _change(run: MemberRun, sent: TraceEntry, request: Heartbeat | JoinGroup) -> Trigger:
@@ -391,8 +393,12 @@ def _ends(
         return []
     if (lost := _lost_unnoticed(group, run, membership)) is not None:
         return [lost] if lost[0] in seen else []
-    since = _confirmed_time(run, membership) - group.skew_s
-    later = [epoch for epoch, found in seen.items() if epoch > membership.last_epoch and _reached(found, run) >= since]
+    confirmed = _confirmed_time(run, membership)
+    later = [
+        epoch
+        for epoch, found in seen.items()
+        if epoch > membership.last_epoch and _is_reached_after(group, found, run, confirmed)
+    ]
     inherited = _inherited_epoch(group, run, membership)
     by_clock = inherited not in later
     epoch = next(iter(later), None) if by_clock else inherited
@@ -453,5 +459,10 @@ def _confirmed_time(run: MemberRun, membership: Membership) -> float:
     return times[-1] if times else membership.first.time
 
 
-def _reached(arrivals: list[Arrival], run: MemberRun) -> float:
-    return min((arrival.entry.time for arrival in arrivals if arrival.run is not run), default=float("-inf"))
+def _is_reached_after(group: Group, arrivals: list[Arrival], run: MemberRun, confirmed: float) -> bool:
+    """Did the first other member reach the epoch after that time, or does the difference of two clocks leave it open?"""
+    others = (arrival for arrival in arrivals if arrival.run is not run)
+    first = min(others, key=lambda arrival: arrival.entry.time, default=None)
+    if first is None:
+        return False
+    return not group.surely_before(first.run, first.entry.time, run, confirmed)

@@ -19,7 +19,9 @@ from membership_client.types import MemberState
 _SLACK_S = 1.0
 _REMOVALS = frozenset({Code.UNKNOWN_MEMBER_ID, Code.GROUP_ID_NOT_FOUND})
 _PATIENCE = 0.9
-"""The coordinator began to wait for a callback a little before the member did."""
+"""The coordinator began to wait for a callback, or for a heartbeat, a little before the member did."""
+_SHORTEST_SESSION = 3
+"""Heartbeat intervals in the shortest session that is sensible. Members of KIP-848 are not told theirs."""
 
 
 class FenceCause(enum.Enum):
@@ -56,6 +58,8 @@ class FenceContext:
     patience_s: float
     """How long the group waits for a callback."""
     interval_s: float
+    session_s: float | None
+    """None under KIP-848, where only the coordinator knows it."""
     is_classic: bool
     told: BrokerLogLines
 
@@ -77,12 +81,17 @@ def fences_of(steps: Sequence[TraceEntry], around: FenceContext) -> tuple[Fence,
 def _fence(step: TraceEntry, let_in: float, raised: TraceEntry | None, around: FenceContext) -> Fence:
     heartbeat = _last_confirmed(around.heartbeats, step)
     since = max(let_in, heartbeat.sent.at if heartbeat else let_in)
-    silence = next(
-        (silence for silence in around.silences if silence.after.at > since and silence.before.at <= step.at), None
-    )
+    silence = next((s for s in around.silences if s.after.at > since and s.before.at <= step.at), None)
     outage = next((o for o in around.outages if o.last.at > since and o.first.at <= step.at), None)
     call = next((call for call in around.calls if _outlasts(call, step, around)), None)
     interval_s = (heartbeat and heartbeat.interval_s) or around.interval_s
+    if (
+        silence is not None
+        and silence.awaited
+        and silence.after is step
+        and not _may_outlast_session(silence, step.at - since, interval_s, around.session_s)
+    ):
+        silence = None
     confirmed = max((m for m in (heartbeat and heartbeat.ended, raised) if m), key=lambda m: m.at, default=None)
     # An answer may have lain unread while the process stood still: of a heartbeat counts when it was sent.
     late = step.at - max(since, raised.at if raised else since) > 2 * interval_s + _SLACK_S
@@ -97,6 +106,16 @@ def _fence(step: TraceEntry, let_in: float, raised: TraceEntry | None, around: F
         call=call,
         line=line,
     )
+
+
+def _may_outlast_session(silence: Silence, unconfirmed_s: float, interval_s: float, session_s: float | None) -> bool:
+    """Can the session have ended while the answer that refused the heartbeat was awaited?
+
+    If not, the coordinator had dropped the member before the heartbeat came, and only its answer was late.
+    """
+    if session_s is not None:
+        return unconfirmed_s >= _PATIENCE * session_s
+    return silence.lasted_s >= _PATIENCE * _SHORTEST_SESSION * interval_s
 
 
 def _is_fence(step: TraceEntry) -> bool:

@@ -12,12 +12,15 @@ from membership_client.core.member import Member
 from membership_client.debugger.findings.finding import Evidence
 from membership_client.debugger.model.broker_log import BrokerLogLines, RemovalLine, lines_about
 from membership_client.debugger.model.calls import CallbackRecord, calls_of
-from membership_client.debugger.model.fences import Fence, FenceContext, fences_of
+from membership_client.debugger.model.fences import Fence, FenceCause, FenceContext, fences_of
 from membership_client.debugger.model.heartbeats import SentHeartbeat, heartbeats_of
 from membership_client.debugger.model.memberships import Membership, OwnedPeriod, memberships_of, owned_periods_of
 from membership_client.debugger.model.silences import Outage, Silence, outages_of, silences_of
 from membership_client.debugger.model.trace_entry import TraceEntry
 from membership_client.types import GroupProtocol
+
+_DOUBTED_S = 3600.0
+"""Before and after a clock was set, its times are doubted for that long."""
 
 
 # Without slots, for what is computed once; compared by identity, which is enough.
@@ -121,10 +124,45 @@ class MemberRun:
             calls=self.calls,
             patience_s=self.poll_interval_s,
             interval_s=self.interval_s,
+            session_s=self.start.config.session_timeout_ms / 1000 if self.is_classic else None,
             is_classic=self.is_classic,
             told=BrokerLogLines(self._removal_lines, self.skew_s + self.start.request_timeout_s),
         )
         return fences_of(self.steps, around)
+
+    @functools.cached_property
+    def _clock_sets(self) -> tuple[TraceEntry, ...]:
+        """Steps before which its clock was set: jumps of the time of day, without the sleep of a machine that a fence proves."""
+        jumps = [step for step in self.steps if step.jumped_s]
+        fences = (fence for fence in self.fences if fence.why is FenceCause.STILL) if jumps else ()
+        asleep = [fence.silence for fence in fences if fence.silence is not None]
+        return tuple(step for step in jumps if not any(silence.includes_sleep(step) for silence in asleep))
+
+    def _clock_set_s(self, began: float, ended: float) -> float:
+        """By how much its clock was set between these times of day."""
+        sets = (step for step in self._clock_sets if max(step.time, step.time - step.jumped_s) >= began)
+        return sum(abs(step.jumped_s) for step in sets if min(step.time, step.time - step.jumped_s) <= ended)
+
+    def _shares_clock(self, other: MemberRun) -> bool:
+        """Are they on one machine, and did both note each jump that its clock made while both ran?"""
+        return self.host == other.host and not self._missed_by(other) and not other._missed_by(self)
+
+    def _missed_by(self, other: MemberRun) -> bool:
+        first, last = other.entries[0].at, other.entries[-1].at
+        sets = [step.jumped_s for step in self._clock_sets if first < step.at < last]
+        noted = [step.jumped_s for step in other.steps if step.jumped_s]
+        return any(all(abs(set_s - noted_s) > 1.0 for noted_s in noted) for set_s in sets)
+
+    def uncertainty_s(self, other: MemberRun, began: float, ended: float) -> float:
+        """By how much the time from one moment to another may be wrong, if each of the two runs took note of one of them.
+
+        If the clock of one machine is set, it may have been wrong before that or be wrong since then. The trace does not tell
+        which, so both count, for an hour: a clock that is wrong for longer is beyond `skew_s`, which the user states.
+        """
+        if self._shares_clock(other):
+            return max(self._clock_set_s(began, ended), other._clock_set_s(began, ended))
+        first, last = began - _DOUBTED_S, ended + _DOUBTED_S
+        return self.skew_s + self._clock_set_s(first, last) + other._clock_set_s(first, last)
 
     @functools.cached_property
     def closing(self) -> TraceEntry | None:

@@ -42,8 +42,8 @@ class SharedPeriod:
 
     @property
     def uncertainty_s(self) -> float:
-        """By how much `lasted_s` may be wrong, because the clocks of two machines are compared."""
-        return 0.0 if self.stale.host == self.owner.host else self.stale.skew_s
+        """By how much `lasted_s` may be wrong: see `MemberRun.uncertainty_s`."""
+        return self.stale.uncertainty_s(self.owner, self.began, self.ended)
 
 
 @functools.lru_cache(maxsize=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from membership_client.core.error_codes import COORDINATOR_AWAY
+from membership_client.core.error_codes import COORDINATOR_AWAY, Code
 from membership_client.core.events import (
     Answered,
     ClassicHeartbeat,
@@ -39,6 +39,7 @@ _LATE_S = 1.0
 """A member on a busy machine is late by less than this."""
 _SLEEP_S = 5.0
 """A clock is usually set by less than this."""
+_FENCES = frozenset({Code.UNKNOWN_MEMBER_ID, Code.FENCED_MEMBER_EPOCH, Code.ILLEGAL_GENERATION})
 _NO_HEARTBEAT_DURING = frozenset({"lookup", "dialogue"})
 """No heartbeat is due while one of these requests is under way. Requests about topics delay no heartbeat."""
 
@@ -61,6 +62,10 @@ class Silence:
     @property
     def lasted_s(self) -> float:
         return self.after.at - self.before.at + self.slept_s
+
+    def includes_sleep(self, step: TraceEntry) -> bool:
+        """Did the jump of the clock before that step come in this time, and is it long enough for a sleep of the machine?"""
+        return self.slept_s > 0 and step.jumped_s > _SLEEP_S and self.before.at < step.at <= self.after.at
 
     @property
     def cpu_shares(self) -> tuple[float, float]:
@@ -117,6 +122,8 @@ class _Schedule:
         event, (under_way, _) = step.event, self._flights.get("dialogue", (None, 0.0))
         if not isinstance(event, Answered) or event.request_id != under_way:
             return False
+        if isinstance(event.response, Refused):
+            return event.response.code in _FENCES
         return isinstance(event.response, HeartbeatAccepted | HeartbeatConfirmed)
 
     def next_heartbeat(self, step: TraceEntry) -> float:

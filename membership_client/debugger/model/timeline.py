@@ -39,6 +39,10 @@ class Group:
         """Did the one time of day come before the other, even if the clocks differ by `skew_s`?"""
         return later - earlier > self.skew_s
 
+    def surely_before(self, run: MemberRun, time: float, other: MemberRun, other_time: float) -> bool:
+        """Did the one's time of day come before the other's, even if a clock was set: see `MemberRun.uncertainty_s`?"""
+        return other_time - time > max(self.skew_s, run.uncertainty_s(other, time, other_time))
+
 
 def groups_of(
     sections: Iterable[Section], skew_s: float, removal_lines: Iterable[RemovalLine] = ()
@@ -158,7 +162,10 @@ def evidence_of_death(group: Group, run: MemberRun) -> Evidence | None:
 def _others_go_on(group: Group, run: MemberRun) -> bool:
     """Do other traces go on for longer than a member may write nothing: a heartbeat interval and the timeout of a request?"""
     silent_s = run.interval_s + run.start.request_timeout_s
-    return group.clearly_before(run.ended + silent_s, group.until)
+    if not group.clearly_before(run.ended + silent_s, group.until):
+        return False
+    set_s = max(run.uncertainty_s(other, run.ended, group.until) for other in group.runs)
+    return group.until - run.ended - silent_s > set_s
 
 
 def _successor(group: Group, run: MemberRun) -> Evidence | None:
@@ -182,8 +189,8 @@ def _next_owner(group: Group, run: MemberRun) -> Evidence | None:
     mine = {period.partition for period in run.owned_periods if period.is_open}
     for other in group.runs:
         for period in other.owned_periods:
-            taken = period.partition in mine and group.clearly_before(run.ended, period.began.time)
-            if taken and other is not run:
+            taken = period.partition in mine and other is not run
+            if taken and group.surely_before(run, run.ended, other, period.began.time):
                 after = lasting(period.began.time - run.ended)
                 return other.evidence(period.began, f"gets {period.partition}, {after} later")
     return None

@@ -26,6 +26,8 @@ class UnownedPeriod:
     taken: OwnedPeriod | None = None
     until: float
     """When it was taken, or when the group's traces end."""
+    until_by: MemberRun
+    """By whose clock."""
 
     @property
     def began(self) -> float:
@@ -34,6 +36,11 @@ class UnownedPeriod:
     @property
     def lasted_s(self) -> float:
         return self.until - self.began
+
+    @property
+    def uncertainty_s(self) -> float:
+        """By how much `lasted_s` may be wrong: see `MemberRun.uncertainty_s`."""
+        return self.before.uncertainty_s(self.until_by, self.began, self.until)
 
     @property
     def ending(self) -> MembershipEnd | None:
@@ -54,19 +61,27 @@ def unowned_periods_of(group: Group) -> Iterator[UnownedPeriod]:
     for run in group.runs:
         for period in run.owned_periods:
             held[period.partition].append((run, period))
-    until = max(run.ended for run in group.runs)
+    longest = max(group.runs, key=lambda run: run.ended)
     for partition, owners in sorted(held.items()):
-        yield from _between(partition, owners, until)
+        yield from _between(partition, owners, longest)
 
 
 def _between(
-    partition: TopicPartition, owners: list[tuple[MemberRun, OwnedPeriod]], until: float
+    partition: TopicPartition, owners: list[tuple[MemberRun, OwnedPeriod]], longest: MemberRun
 ) -> Iterator[UnownedPeriod]:
     owners.sort(key=lambda owner: (owner[1].began.time, owner[0].member_id))
     for (run, held), following in uncovered(owners, lambda o: o[1].began.time, lambda o: o[1].ended.time):
         after, taken = following or (None, None)
-        taken_at = until if taken is None else taken.began.time
-        yield UnownedPeriod(partition=partition, before=run, held=held, after=after, taken=taken, until=taken_at)
+        until = longest.ended if taken is None else taken.began.time
+        yield UnownedPeriod(
+            partition=partition,
+            before=run,
+            held=held,
+            after=after,
+            taken=taken,
+            until=until,
+            until_by=after or longest,
+        )
 
 
 def uncovered(

@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def verdict_of(seed: int) -> str | None:
-    """What went wrong with it."""
+    """The error of the seed; None if there is none."""
     try:
         play(seed)
     except AssertionError as error:

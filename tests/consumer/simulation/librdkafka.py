@@ -1,4 +1,4 @@
-"""As much of librdkafka's consumer as ours uses: positions, pauses, and records without end."""
+"""A stand-in for librdkafka's consumer, with the parts that our Consumer uses: positions, pauses, and endless records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real threads that run one at a time, in virtual time: a seed decides before every line of the watched code who goes on.
+"""Real threads that run one at a time, in virtual time: a seed decides before every line of the watched code which one runs.
 
 The watched code is the product's own, unchanged. Its locks, waits and clocks are the scheduler's, so that a run depends on its
 seed alone, and threads that wait for each other for ever are found at once.

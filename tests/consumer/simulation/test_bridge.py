@@ -20,7 +20,7 @@ SEEDS = 40
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 10))
 def test_no_interleaving_breaks_a_rule(first: int) -> None:
-    """No callback twice, none lost, none on a thread of ours, no record after a revoke began, no commit of what was not handed out, nobody waits for ever."""
+    """No callback twice, none lost, none on a thread of ours, no record after a revoke began, no commit of what was not handed out, no thread waits for ever."""
     callbacks = [len(play(seed).ran) for seed in range(first, first + 10)]
     assert sum(callbacks) > 20
 

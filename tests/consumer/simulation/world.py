@@ -1,4 +1,4 @@
-"""A group that assigns, revokes and loses, threads that poll, hold and close, and rules that every moment is held to."""
+"""A group that assigns, revokes and loses, threads that poll, hold and close, and the rules that hold at every moment."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Ownership:
 
 @dataclass
 class Judge:
-    """Knows who owned what when, and what was handed out. Raises ScheduleError when a rule is broken."""
+    """Records which partitions were owned when, and which records were handed out. Raises ScheduleError when a rule is broken."""
 
     scheduler: Scheduler
     owned: dict[int, list[Ownership]] = field(default_factory=lambda: defaultdict(list))
@@ -62,7 +62,7 @@ class Judge:
     ran: set[int] = field(default_factory=set)
 
     def hand_out(self, record: Record) -> None:
-        """At the moment at which it leaves the buffer, or librdkafka's lock."""
+        """Note the moment at which a record leaves the buffer, or librdkafka's lock."""
         number, offset = record.place
         self.taken_at[record.place] = self.scheduler.tick()
         self.handed[number].add(offset)
@@ -71,14 +71,14 @@ class Judge:
         self.handed[record.place[0]].discard(record.place[1])
 
     def receive(self, record: Record) -> None:
-        """The application has it: was its partition owned when it left the buffer?"""
+        """The application got the record: check that its partition was owned when it left the buffer."""
         number, _ = record.place
         at = self.taken_at[record.place]
         if not any(one.began < at and (one.ended is None or at < one.ended) for one in self.owned[number]):
             raise ScheduleError(f"record {record.place} was handed out while its partition was not owned")
 
     def commit(self, number: int, offset: int) -> None:
-        """Whatever is committed was handed out."""
+        """Check that only records that were handed out are committed."""
         ownership = self.owned[number][-1]
         missing = [at for at in range(ownership.start, offset) if at not in self.handed[number]]
         if missing:
@@ -130,7 +130,7 @@ class SimConsumer(HandingOut):
         )
         self._watch_buffer()
         self.queue = CallbackQueue(self.group.prepare, Monitor(inside, SimLock(scheduler)), scheduler.clock)
-        self.queue.start_aside = self._start_aside
+        self.queue.start_hold_thread = self._start_hold_thread
         self.librdkafka.may_read = self.queue.may_read
         self.loop = PollLoop(self.librdkafka, self.queue, self, inside, clock=scheduler.clock)
         self.pending = PendingOffsets(self.librdkafka.position, auto_store=True)
@@ -173,17 +173,17 @@ class SimConsumer(HandingOut):
             self.judge.hand_out(record)
         return records
 
-    def _start_aside(self) -> None:
+    def _start_hold_thread(self) -> None:
         if self.can_start_threads:
-            self.scheduler.spawn("beside a hold", self.queue.serve_aside)
+            self.scheduler.spawn("beside a hold", self.queue.serve_during_hold)
 
     # --- Surroundings ------------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
-        """Nothing to look after."""
+    def on_visit(self) -> None:
+        """Nothing has to be done."""
 
     def note_poll(self) -> None:
-        """Nobody counts polls here."""
+        """Polls are not counted here."""
 
     def is_certain(self) -> bool:
         return not self.group.fenced
@@ -280,7 +280,7 @@ class SimGroup:
         self.fenced = False
 
     def _note_return(self, call: RunCallback, event: CallbackReturned) -> None:
-        """As the member: ownership begins and ends when the callback has returned."""
+        """Like the member: ownership begins and ends when the callback has returned."""
         numbers = {partition.partition for partition in call.partitions}
         if call.kind is not CallbackKind.ASSIGNED:
             self._owned -= numbers

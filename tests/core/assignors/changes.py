@@ -1,4 +1,4 @@
-"""What may happen to a group between two rebalances."""
+"""Changes of a group between two rebalances."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.core.assignors.groups import RACKS, TOPICS, Group
 
 
 def changed(random: Random, group: Group) -> Group:
-    """The group after one of these, at random. It has two members or more."""
+    """The group after a random one of these changes. It has two members or more."""
     return random.choice([_left, _joined, _resubscribed, _grown])(random, group)
 
 

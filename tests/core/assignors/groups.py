@@ -1,4 +1,4 @@
-"""Groups at random, small enough to be understood when one fails."""
+"""Random groups, small enough to be understood when one fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 Shares = Mapping[str, frozenset[TopicPartition]]
 
 patient = settings(deadline=None, max_examples=100)
-"""How long an example takes says more about the machine than about us."""
+"""No limit of time, because the time of an example depends on the machine."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Group:
     topics: Mapping[str, TopicLayout]
 
     def plan(self, assignor: Assignor) -> dict[str, frozenset[TopicPartition]]:
-        """Sets: in which order a share is listed means nothing."""
+        """The shares as sets, because their order has no meaning."""
         plan = assignor.assign(self.members, self.topics)
         assert all(len(share) == len(set(share)) for share in plan.values())
         return {member_id: frozenset(share) for member_id, share in plan.items()}
 
     def holding(self, plan: Shares, generation: int) -> Group:
-        """The same members after that plan: those that it does not know hold nothing."""
+        """The members after that plan; members that are not in it hold nothing."""
         members = [
             replace(m, owned=plan[m.member_id], generation=generation) if m.member_id in plan else m
             for m in self.members
@@ -46,7 +46,7 @@ class Group:
         return Group(tuple(members), self.topics)
 
     def renamed(self, prefix: str) -> Group:
-        """The same, in the same order, with topics of other names."""
+        """The same group, in the same order, with topics of other names."""
         members = [
             replace(
                 m,
@@ -67,7 +67,7 @@ class Group:
 
 
 def groups(**wishes: bool | int | None) -> st.SearchStrategy[Group]:
-    """Out of a seed, in one draw: a busy machine has no time for a hundred small ones per group."""
+    """A random group from one drawn seed, because a hundred small draws per group take too long on a busy machine."""
     return st.integers(0, 2**32 - 1).map(lambda seed: random_group(Random(seed), **wishes))  # type: ignore[arg-type]
 
 
@@ -110,7 +110,7 @@ def _some(random: Random, choices: Sequence[T], at_least: int = 0, at_most: int 
 
 
 def unnamed(plan: Shares, prefix: str) -> Shares:
-    """A plan for a group that was renamed, in the names of before."""
+    """A plan for a group whose topics were renamed, with the names of before."""
     return {
         member_id: frozenset(TopicPartition(topic.removeprefix(prefix), number) for topic, number in share)
         for member_id, share in plan.items()

@@ -24,7 +24,7 @@ class Recorded:
 
 
 def written(record: Recorded) -> str:
-    """One line."""
+    """The case of one line."""
     members = [
         [m.member_id, m.instance_id, sorted(m.topics), m.rack, sorted(m.owned), m.generation]
         for m in record.group.members

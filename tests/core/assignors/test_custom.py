@@ -29,7 +29,7 @@ FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 def all_to_one(subscriptions: Sequence[MemberSubscription], topics: Mapping[str, TopicLayout]) -> Assignment:
-    """As somebody might write it: one member works, the others stand by."""
+    """An assignor of an application: one member works, the others stand by."""
     worker = min(subscriptions, key=lambda member: member.rank)
     return {worker.member_id: [TopicPartition(t, n) for t in worker.topics & topics.keys() for n in range(2)]}
 
@@ -73,7 +73,7 @@ def test_a_cooperative_plan_waits_for_the_owner() -> None:
     assert flaw_in(plan, MEMBERS, TOPICS, cooperative=True) == "it gives orders-0 to b while a still holds it"
 
 
-def test_a_strategy_that_nobody_has_is_refused_before_a_member_leads() -> None:
+def test_an_unknown_strategy_is_refused_before_a_member_leads() -> None:
     """A leader without it could make no plan; the text says which there are."""
     require_assignors(("range", "cooperative-sticky"))
     with pytest.raises(ConfigError, match=r"there is no assignor 'rnge'\. Use one of range, roundrobin, sticky"):

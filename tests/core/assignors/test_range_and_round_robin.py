@@ -27,7 +27,7 @@ def test_ranges_are_even_topic_by_topic(group: Group) -> None:
 @patient
 @given(groups())
 def test_ranges_are_neighbours_in_the_order_of_members(group: Group) -> None:
-    """The first member has the first partitions, and nobody has a gap."""
+    """The first member has the first partitions, and no share has a gap."""
     plan = group.plan(RANGE)
     for topic in group.topics:
         ranges = [[p.partition for p in sorted(plan[m.member_id]) if p.topic == topic] for m in _in_order(group)]
@@ -38,7 +38,7 @@ def test_ranges_are_neighbours_in_the_order_of_members(group: Group) -> None:
 @patient
 @given(groups(racks=True, equal=True))
 def test_ranges_of_like_topics_are_cut_alike(group: Group) -> None:
-    """Who has partition 3 of one has partition 3 of the other, for joins; racks come second."""
+    """The member with partition 3 of one has partition 3 of the other, for joins; racks come second."""
     plan = group.plan(RANGE)
     alike = [(a, b) for a, b in pairwise(sorted(group.topics)) if group.count(a) == group.count(b)]
     wanted = group.members[0].topics

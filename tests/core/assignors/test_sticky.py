@@ -28,7 +28,7 @@ def test_equal_subscriptions_get_equal_shares(group: Group) -> None:
 @patient
 @given(groups(racks=True, held=True))
 def test_no_move_would_make_shares_more_even(group: Group) -> None:
-    """Whoever has two fewer than another wants none of what that one has."""
+    """A member with two partitions fewer than another one wants none of the other's topics."""
     plan = group.plan(STICKY)
     for poor in group.members:
         for rich in plan.values():
@@ -49,7 +49,7 @@ def test_nothing_moves_without_a_reason(assignor: Assignor, group: Group) -> Non
 @patient
 @given(group=groups(equal=True, at_least=2), data=st.data())
 def test_a_leave_moves_only_what_was_the_leavers(assignor: Assignor, group: Group, data: st.DataObject) -> None:
-    """Everybody else keeps all that it has."""
+    """All other members keep their partitions."""
     before = group.plan(assignor)
     stayed = group.holding(before, 1)
     gone = data.draw(st.sampled_from(group.members)).member_id
@@ -72,7 +72,7 @@ def test_a_join_moves_only_what_the_newcomer_gets(group: Group) -> None:
 @patient
 @given(groups(racks=True, held=True))
 def test_nothing_is_given_to_a_new_owner_while_another_holds_it(group: Group) -> None:
-    """Cooperatively: who did not hold a partition gets it only if nobody did."""
+    """Cooperative: a member that did not hold a partition gets it only if no member did."""
     for member_id, share in group.plan(COOPERATIVE).items():
         others = {p for other in group.members if other.member_id != member_id for p in other.owned}
         (me,) = [member for member in group.members if member.member_id == member_id]
@@ -123,7 +123,7 @@ def test_the_later_generation_is_believed(assignor: Assignor) -> None:
 
 
 def test_a_partition_that_two_hold_is_taken_from_both() -> None:
-    """Same partition, same generation: cooperatively both give it back before anybody gets it."""
+    """Same partition, same generation: in a cooperative group both give it back before a member gets it."""
     holders = [MemberSubscription(member_id=m, topics=WANTS, owned=_orders(0, 1), generation=3) for m in "ab"]
     plan = Group(tuple(holders), ORDERS).plan(COOPERATIVE)
     assert plan == {"a": _orders(2), "b": _orders(3)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,7 +15,7 @@ from membership_client import TopicPartition
 from membership_client_spark.parquet.sink import ParquetSink
 from membership_client_spark.parquet.storage import ATTEMPTS, LocalStorage, directory_of
 from membership_client_spark.pipeline.interface import PipelineRun
-from membership_client_spark.pipeline.manifest import Manifest, ManifestError, new_attempt
+from membership_client_spark.pipeline.manifest import Manifest, ManifestError, find_manifest, new_attempt
 from membership_client_spark.pipeline.ranges import OffsetRange
 
 RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 5))
@@ -129,3 +130,18 @@ def test_an_epoch_that_this_sink_did_not_write_is_refused(tmp_path: Path, name: 
     (tmp_path / name).mkdir()
     with pytest.raises(ManifestError, match="epoch 9"):
         ParquetSink(f"file://{tmp_path}").resume(PIPELINE)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "found"),
+    [(9, None), (8, "g8"), (7, None), (5, "g5"), (4, "h4"), (1, "h4")],
+)
+def test_an_epoch_is_looked_for_until_there_is_an_older_one(epoch: int, found: str | None) -> None:
+    """Or one of another group, whose epochs say nothing about those of this group."""
+
+    def manifests() -> Iterator[Manifest]:
+        for group, number in (("g", 8), ("g", 5), ("h", 4), ("g", 3)):
+            yield replace(GOOD, epoch=number, group=group, run=f"{group}{number}")
+
+    one = find_manifest(manifests(), epoch, "g")
+    assert (one and one.run) == found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from membership_client import FencedInstanceIdError, TopicPartition
+from membership_client import FencedInstanceIdError
 from membership_client.testing import KafkaCluster
 from membership_client_spark import SparkSettingsError, SupersededError
 from membership_client_spark.errors import EpochTakenError, ForeignSinkError
@@ -19,6 +19,7 @@ from membership_client_spark.pipeline.interface import PipelineRun, Published
 from membership_client_spark.pipeline.manifest import new_attempt
 from membership_client_spark.pipeline.ranges import OffsetRange
 from tests.integration.members import eventually
+from tests.spark.pipeline.sink_scenes import ENDS, RANGES, replaced
 from tests.spark.pipeline.stage import PATIENCE_S, Stage
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from membership_client_spark.parquet.storage import Storage
 
 pytestmark = pytest.mark.deep
-
-RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 6))
 
 
 class CrashingSink(ParquetSink):
@@ -126,16 +125,12 @@ def test_a_repeated_epoch_changes_nothing(spark: SparkSession, tmp_path: Path) -
     for name in (crashed, strange):
         (tmp_path / "_attempts" / name).mkdir()
     assert spark.read.parquet(str(tmp_path)).count() == 3
-    assert second.resume(run) == Published(7, {TopicPartition("t", 0): 3, TopicPartition("t", 1): 6})
+    assert second.resume(run) == Published(7, ENDS)
     assert [attempt.name for attempt in (tmp_path / "_attempts").iterdir()] == [strange]
 
 
 def test_a_driver_that_was_replaced_while_it_wrote_publishes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """It is asked for right before the step that cannot be taken back."""
-
-    def replaced() -> None:
-        raise SupersededError("a newer one runs")
-
     sink = ParquetSink(tmp_path)
     sink.resume(PipelineRun(spark, "g", replaced))
     with pytest.raises(SupersededError):

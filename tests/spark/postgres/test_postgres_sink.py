@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import threading
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +23,15 @@ from membership_client_spark import (
 )
 from membership_client_spark.postgres.database import Connection, Database
 from membership_client_spark.postgres.table import EPOCHS
+from tests.spark.pipeline.sink_scenes import (
+    ENDS,
+    LONGER,
+    NEXT,
+    RANGES,
+    race_of_groups,
+    race_with_different_ends,
+    replaced,
+)
 from tests.spark.pipeline.stage import Stage
 from tests.spark.postgres.server import PASSWORD, PostgresServer
 
@@ -33,10 +40,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
 
-RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 6))
-LONGER = (OffsetRange("t", 0, 0, 9), OffsetRange("t", 1, 5, 6))
-NEXT = (OffsetRange("t", 0, 3, 7),)
-ENDS = {TopicPartition("t", 0): 3, TopicPartition("t", 1): 6}
 UPSERT = "INSERT INTO {table} AS t (id) SELECT id FROM {rows} r ON CONFLICT (id) DO UPDATE SET times = t.times + 1"
 ATTEMPTS = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relname LIKE '%-%-%'"
 
@@ -119,38 +122,17 @@ def test_a_repeated_epoch_changes_nothing(spark: SparkSession, postgres: Postgre
         assert shop.ask(f"SELECT sum(times) FROM {shop.table}") == [("8",)]
 
 
-def racing(sinks: list[PostgresSink], frames: list[DataFrame], ranges: Sequence[tuple[OffsetRange, ...]]) -> list[str]:
-    """All write epoch 2 at once; what became of each."""
-    barrier, told = threading.Barrier(len(sinks)), ["published"] * len(sinks)
-
-    def write(number: int) -> None:
-        barrier.wait()
-        try:
-            sinks[number](frames[number], 2, ranges[number])
-        except (EpochTakenError, ForeignSinkError) as error:
-            told[number] = type(error).__name__
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(len(sinks))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sorted(told)
-
-
 def test_of_two_drivers_one_publishes(shop: Shop) -> None:
     """The others wait for its transaction, and find the epoch taken."""
     sinks = [shop.opened() for _ in range(3)]
-    frames = [shop.spark.range(number * 10, number * 10 + 2) for number in range(3)]
-    ranges = [(OffsetRange("t", 0, 0, 2 + number),) for number in range(3)]
-    assert racing(sinks, frames, ranges) == ["EpochTakenError", "EpochTakenError", "published"]
+    assert race_with_different_ends(shop.spark, sinks) == ["EpochTakenError", "EpochTakenError", "published"]
     assert len(shop.ids()) == 2
 
 
 def test_one_table_belongs_to_one_group(shop: Shop) -> None:
     """Also if both groups begin at once, and whatever their epochs are; another table of the schema is another sink."""
     sinks = [shop.opened(group) for group in ("g", "h")]
-    told = racing(sinks, [shop.spark.range(2), shop.spark.range(2)], [RANGES, RANGES])
+    told = race_of_groups(shop.spark, sinks)
     assert told == ["ForeignSinkError", "published"]
     for sink in sinks:
         try:
@@ -179,10 +161,6 @@ def test_an_epoch_older_than_the_newest_is_never_written(shop: Shop) -> None:
 
 def test_a_driver_that_was_replaced_publishes_nothing(shop: Shop) -> None:
     """It is asked for right before the transaction, and leaves no attempt."""
-
-    def replaced() -> None:
-        raise SupersededError("a newer one runs")
-
     sink = shop.sink()
     sink.resume(PipelineRun(shop.spark, "g", replaced))
     with pytest.raises(SupersededError):

@@ -64,7 +64,7 @@ _SUMMARY = """
 
 
 def summarise(spark: SparkSession, tables: Mapping[str, DataFrame]) -> AuditSummary:
-    """Of all tables."""
+    """The figures of all tables."""
     (row,) = spark.sql(_SUMMARY, None, **tables).collect()
     return AuditSummary(**row.asDict())
 

@@ -17,7 +17,7 @@ from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from membership_client_spark.errors import SparkSettingsError
-from membership_client_spark.pipeline.manifest import Manifest, ManifestError
+from membership_client_spark.pipeline.manifest import Manifest, ManifestError, find_manifest
 
 
 class Writer(Protocol):
@@ -60,13 +60,7 @@ class DeltaTable:
         return next(self._manifests(), None)
 
     def manifest(self, epoch: int) -> Manifest | None:
-        """Epochs of one group grow from commit to commit."""
-        for found in self._manifests():
-            if found.group != self._group or found.epoch == epoch:
-                return found
-            if found.epoch < epoch:
-                break
-        return None
+        return find_manifest(self._manifests(), epoch, self._group)
 
     def publish(self, rows: DataFrame, manifest: Manifest, check: Callable[[], None]) -> bool:
         check()
@@ -99,10 +93,10 @@ class DeltaTable:
         self._is_created = True
 
     def clean(self, group: str) -> None:
-        """Nothing: the files of an attempt that was not committed are VACUUM's."""
+        """Does nothing: VACUUM deletes the files of attempts that were not committed."""
 
     def _manifests(self) -> Iterator[Manifest]:
-        """Those in the history, the newest first."""
+        """The manifests in the history, the newest first."""
         below: int | None = None
         for limit in _PAGES:
             commits = self._history(limit)
@@ -145,14 +139,14 @@ class DeltaTable:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """To the table of that name, or at that path."""
+    """Appends to the table of that name, or at that path."""
 
     name: str
     path: str | None
     partition_by: tuple[str, ...]
 
     def create(self, rows: DataFrame) -> None:
-        """Partitioned as asked."""
+        """Makes the table, with the partitions that were asked for."""
         self._save(rows.limit(0), "ignore", {})
 
     def write(self, rows: DataFrame, options: Mapping[str, str]) -> None:
@@ -170,12 +164,12 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Of SQL, with `{rows}` in it, about a table that is there. Not for Spark Connect."""
+    """Runs a statement of SQL with `{rows}` in it, on a table that exists. Not for Spark Connect."""
 
     text: str
 
     def create(self, rows: DataFrame) -> None:
-        """Nothing."""
+        """Does nothing: the table exists."""
 
     def write(self, rows: DataFrame, options: Mapping[str, str]) -> None:
         # A session of its own: in the user's one, the settings would also be those of what other threads write.

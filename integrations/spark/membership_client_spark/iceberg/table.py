@@ -20,7 +20,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from membership_client import ConfigError, MembershipError
 from membership_client_spark.errors import SparkSettingsError
-from membership_client_spark.pipeline.manifest import Manifest, ManifestError, is_attempt_of, new_attempt
+from membership_client_spark.pipeline.manifest import (
+    Manifest,
+    ManifestError,
+    find_manifest,
+    is_attempt_of,
+    new_attempt,
+)
 
 _KEY = "membership-client"
 """Of the manifest in a snapshot's summary."""
@@ -59,14 +65,8 @@ class IcebergTable:
         return next(self._manifests(self._java.currentSnapshot()), None)
 
     def manifest(self, epoch: int) -> Manifest | None:
-        """Epochs of one group grow from snapshot to snapshot."""
         self._java.refresh()
-        for found in self._manifests(self._java.currentSnapshot()):
-            if found.group != self._group or found.epoch == epoch:
-                return found
-            if found.epoch < epoch:
-                break
-        return None
+        return find_manifest(self._manifests(self._java.currentSnapshot()), epoch, self._group)
 
     def publish(self, rows: DataFrame, manifest: Manifest, check: Callable[[], None]) -> bool:
         for _ in range(_WRITES):
@@ -105,7 +105,7 @@ class IcebergTable:
             self._remove(name)
 
     def _remove(self, name: str) -> None:
-        """The next start tries again."""
+        """Removes a branch. If that fails, the next start tries again."""
         try:
             self._change(lambda change: change.removeBranch(name), lambda: name not in self._java.refs())
         except Exception as error:  # noqa: BLE001 - catalogs fail in many ways, and the epoch's own error says more
@@ -160,7 +160,7 @@ class IcebergTable:
     # --- published epochs ----------------------------------------------------------------------------------------------
 
     def _manifests(self, snapshot: Any) -> Iterator[Manifest]:
-        """Those in the history of a snapshot, the newest first."""
+        """The manifests in the history of a snapshot, the newest first."""
         while snapshot is not None:
             found = self._manifest_of(snapshot)
             if found is not None:
@@ -177,10 +177,10 @@ class IcebergTable:
 
 
 def _found(spark: SparkSession, name: str) -> tuple[str, Any]:
-    """Its name with that of its catalog, and the table of Iceberg's Java interface.
+    """The table's name with its catalog, and its object of Iceberg's Java interface.
 
-    As Spark itself resolves the name. Iceberg's own look-up takes the settings of the session that is active on a thread of
-    the JVM, and on that of a pipeline there may be none: then it knows no catalog.
+    Spark resolves the name. Iceberg's own look-up would take the settings of the session that is active on the thread of the
+    JVM; on a pipeline's thread there may be none, and then it finds no catalog.
     """
     try:
         plan = cast("Any", spark.table(name))._jdf.queryExecution().analyzed()  # noqa: SLF001 - Python has no other way
@@ -207,7 +207,7 @@ def _is_iceberg(table: Any) -> bool:
 
 
 class Append:
-    """Adds the rows."""
+    """Appends the rows."""
 
     def write(self, rows: DataFrame, table: str, properties: dict[str, str]) -> None:
         options = {f"snapshot-property.{name}": value for name, value in properties.items()}
@@ -216,7 +216,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Of SQL, with `{table}` and `{rows}` in it."""
+    """Runs a statement of SQL with `{table}` and `{rows}` in it."""
 
     text: str
 

@@ -23,6 +23,7 @@ from membership_client_spark.pipeline.interface import (
     SlotView,
     Tally,
 )
+from membership_client_spark.pipeline.listener import Events
 from membership_client_spark.pipeline.planning import (
     NOTHING,
     Bounds,
@@ -76,6 +77,7 @@ class PipelineArguments:
     bounds: Bounds
     every_s: float
     available_now: bool
+    events: Events
 
 
 class Engine:
@@ -241,16 +243,20 @@ class Engine:
     def _run_epoch(self, plan: EpochPlan, began_at: float) -> None:
         self._due_at = began_at + self._arguments.every_s
         plan = plan.only(self._held.use(plan.holdings))
+        report = None
         try:
-            if plan.ranges and self._process(plan):
-                self._commit(plan, began_at)
+            if plan.ranges and self._process(plan, began_at):
+                report = self._commit(plan, began_at)
         finally:
-            self._tally.running = None
+            self._tally.end()
             self._held.release()
+        if report is not None:
+            self._arguments.events.epoch(report, self.progress())
 
-    def _process(self, plan: EpochPlan) -> bool:
+    def _process(self, plan: EpochPlan, began_at: float) -> bool:
         """False if another driver has published the epoch."""
-        epoch = self._tally.running = self._positions.last_epoch + 1
+        epoch = self._positions.last_epoch + 1
+        self._tally.begin(epoch, began_at)
         frame = self._arguments.reader.frame(plan.ranges, plan.slots())
         try:
             with described_jobs(self._arguments.spark, f"{self._arguments.name}: epoch {epoch}"):
@@ -279,7 +285,7 @@ class Engine:
         )
         self._resume()
 
-    def _commit(self, plan: EpochPlan, began_at: float) -> None:
+    def _commit(self, plan: EpochPlan, began_at: float) -> EpochReport:
         epoch, ends = self._positions.last_epoch + 1, plan.ends()
         if isinstance(self._sink, Resumable):
             self._positions.published(ends)
@@ -294,8 +300,10 @@ class Engine:
         self._known = self._known.ran(records, seconds, self._arguments.bounds)
         size = self._known.bytes_per_record
         estimate = None if size is None else round(size * records)
-        self._tally.count(EpochReport(epoch, plan.ranges, records, estimate, seconds))
+        report = EpochReport(epoch, plan.ranges, records, estimate, seconds)
+        self._tally.count(report)
         logger.info("[%s] epoch %s: %s records in %.3f s", self._arguments.name, epoch, records, seconds)
+        return report
 
     def _insist_on_commit(self, plan: EpochPlan, epoch: int) -> frozenset[TopicPartition]:
         """Commits; while no coordinator answers, tries again until the pipeline is stopped."""

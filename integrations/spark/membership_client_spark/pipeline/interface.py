@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -55,6 +56,8 @@ class EpochsProgress:
     last: EpochReport | None
     running: int | None
     """The epoch that is under way."""
+    running_s: float | None = None
+    """How long it has been under way, since it was planned."""
     slots: tuple[SlotView, ...]
 
     @property
@@ -90,7 +93,15 @@ class Tally:
         self._epochs = 0
         self._records = 0
         self._last: EpochReport | None = None
-        self.running: int | None = None
+        self._running: tuple[int, float] | None = None
+
+    def begin(self, epoch: int, began_at: float) -> None:
+        """An epoch runs, which was planned at this moment of the monotonic clock."""
+        self._running = epoch, began_at
+
+    def end(self) -> None:
+        """No epoch runs any more."""
+        self._running = None
 
     def count(self, report: EpochReport) -> None:
         self._epochs += 1
@@ -98,8 +109,14 @@ class Tally:
         self._last = report
 
     def progress(self, slots: tuple[SlotView, ...]) -> EpochsProgress:
+        running = self._running
         return EpochsProgress(
-            epochs=self._epochs, records=self._records, last=self._last, running=self.running, slots=slots
+            epochs=self._epochs,
+            records=self._records,
+            last=self._last,
+            running=None if running is None else running[0],
+            running_s=None if running is None else max(0.0, time.monotonic() - running[1]),
+            slots=slots,
         )
 
 

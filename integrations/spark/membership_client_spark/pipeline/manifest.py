@@ -105,6 +105,19 @@ def with_ranges(ends: Mapping[TopicPartition, int], ranges: Iterable[OffsetRange
     return {**ends, **{TopicPartition(piece.topic, piece.partition): piece.end for piece in ranges}}
 
 
+def find_manifest(newest_first: Iterable[Manifest], epoch: int, group: str) -> Manifest | None:
+    """That of this epoch; or one of another group, if it is found before; None if there is neither.
+
+    Epochs of one group grow, so the search ends at the first older one.
+    """
+    for found in newest_first:
+        if found.group != group or found.epoch == epoch:
+            return found
+        if found.epoch < epoch:
+            return None
+    return None
+
+
 # --- the name of one attempt to write an epoch ------------------------------------------------------------------------
 
 

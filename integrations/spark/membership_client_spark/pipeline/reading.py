@@ -134,7 +134,7 @@ class UnreadRanges:
         return record_batch(records, self._columns, runs)
 
     def _end(self, run: Run) -> int:
-        """Of the range; nothing is wanted of a partition that was read, or that is none of the task's."""
+        """Where the range of this partition ends; -1, so that no record is wanted, for a partition that was read or was not asked for."""
         return self._ends.get((run.topic, run.partition), -1)
 
     def _wanted(self, records: list[Any], runs: Sequence[Run]) -> tuple[list[Any], list[Run]]:

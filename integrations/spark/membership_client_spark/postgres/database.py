@@ -22,7 +22,7 @@ _DEFAULTS = {
 
 
 class Database:
-    """SparkSettingsError over Spark Connect, whose clients have no JVM, and without the JDBC driver."""
+    """A database by its URL. SparkSettingsError over Spark Connect, whose clients have no JVM, and without the JDBC driver."""
 
     def __init__(self, spark: SparkSession, url: str, properties: Mapping[str, str]) -> None:
         if is_connect(spark):
@@ -46,13 +46,13 @@ class Database:
             ) from error
 
     def write(self, rows: DataFrame, table: str, mode: str) -> None:
-        """By Spark's tasks; each attempt of a task is a transaction."""
+        """Writes rows by Spark's tasks; each attempt of a task is one transaction."""
         with unlogged():
             rows.write.format("jdbc").options(**self._options, dbtable=table).mode(mode).save()
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
-        """Each statement is a transaction."""
+        """A connection on which each statement is a transaction of its own."""
         options = self._java_options("none")
         factory = self._jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(self._options["url"]).createConnectionFactory(
             options
@@ -75,13 +75,13 @@ class Database:
 
 
 class Connection:
-    """One of JDBC, in the driver's JVM."""
+    """A JDBC connection in the driver's JVM."""
 
     def __init__(self, java: Any) -> None:
         self._java = java
 
     def execute(self, text: str) -> None:
-        """One statement, as it is: with neither parameters nor JDBC's escapes."""
+        """Runs one statement as it is, with neither parameters nor JDBC's escapes."""
         statement = self._java.createStatement()
         statement.setEscapeProcessing(False)
         try:
@@ -90,7 +90,7 @@ class Connection:
             statement.close()
 
     def query(self, text: str, *parameters: str) -> list[tuple[str, ...]]:
-        """All values as texts, NULL as the empty one. A parameter is a text, for each `?`."""
+        """The rows, with all values as texts and NULL as the empty text. Each `?` takes the next parameter, a text."""
         statement = self._java.prepareStatement(text)
         try:
             for number, value in enumerate(parameters, 1):

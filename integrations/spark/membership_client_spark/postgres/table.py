@@ -96,7 +96,7 @@ class PostgresTable:
             self._drop(connection, name)
 
     def _drop(self, connection: Connection, name: str) -> None:
-        """The next start tries again: a task that Spark has given up may hold the table while its executor stands still."""
+        """Drops the table of an attempt. If a task that Spark has given up still holds it, the next start drops it."""
         drop = f"DROP TABLE IF EXISTS {_quoted(self._schema)}.{_quoted(name)} CASCADE"
         try:
             connection.execute(f"DO $do$ BEGIN SET LOCAL lock_timeout = '5s'; {drop}; END $do$")
@@ -119,9 +119,9 @@ class PostgresTable:
         return found is not None and found.run == manifest.run
 
     def _publishing(self, move: str, manifest: Manifest) -> str:
-        """One statement: nothing, if the epoch or a later one is there, or one of another group; else the move.
+        """The statement that publishes. It moves no row if this epoch, a later one or one of another group is in the table.
 
-        Texts stand between marks that none of them can have in it. EXECUTE refuses COMMIT and ROLLBACK.
+        Texts stand between random marks, which no text contains. EXECUTE refuses COMMIT and ROLLBACK.
         """
         mark = f"${'m' + uuid.uuid4().hex}$"
         relation, group, text = (f"{mark}{each}{mark}" for each in (self._relation, self._group, manifest.to_text()))
@@ -165,7 +165,7 @@ $do{mark[1:]}"""
     # --- published epochs ----------------------------------------------------------------------------------------------
 
     def _manifest(self, condition: str, *parameters: str) -> Manifest | None:
-        """The newest for which the condition holds."""
+        """The newest manifest for which the condition holds."""
         text = (
             f"SELECT epoch, manifest FROM {self._epochs} WHERE relation = ? AND {condition} ORDER BY epoch DESC LIMIT 1"
         )
@@ -196,7 +196,7 @@ $do{mark[1:]}"""
 
 
 def _found(connection: Connection, table: str) -> tuple[str, str]:
-    """Its schema and its name, as PostgreSQL looks for it."""
+    """The schema and the name of the table, as PostgreSQL resolves them."""
     try:
         relations = connection.query(
             "SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "

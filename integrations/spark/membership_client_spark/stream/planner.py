@@ -123,7 +123,7 @@ class Planner:
         self._is_open = True
 
     def _start_of_query(self) -> StreamOffset:
-        """All partitions that there are: those that come later are new, and are read from their first record."""
+        """Where the query starts in all partitions that exist now. Later partitions are read from their first record."""
         places = self._watermarks.partitions(self._settings.topics)
         lows, highs = self._watermarks.begins(places), self._watermarks.all_ends(places)
         committed = self._slots.committed(places)

@@ -37,7 +37,7 @@ def _exit(number: int, _: FrameType | None) -> NoReturn:
 
 
 def _watch_parent(parent: int) -> None:
-    """For a JVM that is killed while the main thread is busy."""
+    """Ends the process when Spark's JVM is killed while the main thread is busy."""
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(_LOOK_S)

@@ -13,7 +13,7 @@ _COLUMNS = [pa.field(one.name, _TYPES.get(one.name, one.type)) for one in arrow.
 
 
 def columns(*, with_headers: bool) -> pa.Schema:
-    """Spark compares even names of list elements, and whether a column may be null."""
+    """The schema of all batches, as Spark wants it: it compares names of list elements, and whether a column may be null."""
     return pa.schema(_COLUMNS if with_headers else _COLUMNS[:-1])
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 import uuid
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,24 +15,26 @@ from membership_client_spark import (
     EpochTakenError,
     ForeignSinkError,
     ManifestError,
-    OffsetRange,
     PipelineRun,
     Published,
     SparkSettingsError,
     SupersededError,
 )
 from membership_client_spark.delta import table
+from tests.spark.pipeline.sink_scenes import (
+    ENDS,
+    LONGER,
+    NEXT,
+    RANGES,
+    UPSERT,
+    race_of_groups,
+    race_with_different_ends,
+    replaced,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 6))
-LONGER = (OffsetRange("t", 0, 0, 9), OffsetRange("t", 1, 5, 6))
-NEXT = (OffsetRange("t", 0, 3, 7),)
-ENDS = {TopicPartition("t", 0): 3, TopicPartition("t", 1): 6}
-UPSERT = (
-    "MERGE INTO {table} t USING {rows} r ON t.id = r.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-)
 OVERWRITE = "INSERT INTO {table} REPLACE WHERE id < 2 SELECT * FROM {rows} WHERE id < 2"
 
 
@@ -162,25 +162,6 @@ def test_a_position_that_was_cleaned_up_is_an_error(tables: SparkSession, tmp_pa
     assert DeltaSink(tmp_path).resume(run_of(tables)).epoch == 5
 
 
-def racing(sinks: list[DeltaSink], frames: list[DataFrame], ranges: Sequence[tuple[OffsetRange, ...]]) -> list[str]:
-    """All write epoch 2 at once; what became of each."""
-    barrier, told = threading.Barrier(len(sinks)), ["published"] * len(sinks)
-
-    def write(number: int) -> None:
-        barrier.wait()
-        try:
-            sinks[number](frames[number], 2, ranges[number])
-        except (EpochTakenError, ForeignSinkError) as error:
-            told[number] = type(error).__name__
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(len(sinks))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sorted(told)
-
-
 @pytest.mark.parametrize("new", [True, False])
 @pytest.mark.parametrize("named", [True, False])
 def test_of_two_drivers_one_publishes(tables: SparkSession, tmp_path: Path, new: bool, named: bool) -> None:
@@ -189,9 +170,7 @@ def test_of_two_drivers_one_publishes(tables: SparkSession, tmp_path: Path, new:
     if not new:
         opened(tables, place)(tables.range(0), 1, ())
     sinks = [opened(tables, place) for _ in range(3)]
-    frames = [tables.range(number * 10, number * 10 + 2) for number in range(3)]
-    ranges = [(OffsetRange("t", 0, 0, 2 + number),) for number in range(3)]
-    assert racing(sinks, frames, ranges) == ["EpochTakenError", "EpochTakenError", "published"]
+    assert race_with_different_ends(tables, sinks) == ["EpochTakenError", "EpochTakenError", "published"]
     rows = tables.table(place) if named else tables.read.format("delta").load(place)
     assert rows.count() == 2
 
@@ -200,8 +179,7 @@ def test_one_table_belongs_to_one_group(tables: SparkSession, tmp_path: Path) ->
     """Also if both groups begin at once, with a table that neither of them has written to."""
     tables.range(0).write.format("delta").save(str(tmp_path))
     sinks = [opened(tables, tmp_path, group) for group in ("g", "h")]
-    told = racing(sinks, [tables.range(2), tables.range(2)], [RANGES, RANGES])
-    assert told == ["ForeignSinkError", "published"]
+    assert race_of_groups(tables, sinks) == ["ForeignSinkError", "published"]
     assert ids(tables, tmp_path) == [0, 1]
     with pytest.raises(ForeignSinkError, match="has epochs of group"):
         DeltaSink(tmp_path).resume(run_of(tables, "other"))
@@ -209,10 +187,6 @@ def test_one_table_belongs_to_one_group(tables: SparkSession, tmp_path: Path) ->
 
 def test_a_driver_that_was_replaced_publishes_nothing(tables: SparkSession, tmp_path: Path) -> None:
     """It is asked for before the commit."""
-
-    def replaced() -> None:
-        raise SupersededError("a newer one runs")
-
     sink = DeltaSink(tmp_path)
     sink.resume(PipelineRun(tables, "g", replaced))
     with pytest.raises(SupersededError):

@@ -14,26 +14,28 @@ from membership_client_spark import (
     ForeignSinkError,
     IcebergSink,
     ManifestError,
-    OffsetRange,
     PipelineRun,
     Published,
     SparkSettingsError,
     SupersededError,
 )
 from membership_client_spark.iceberg import table as iceberg_table
+from tests.spark.pipeline.sink_scenes import (
+    ENDS,
+    LONGER,
+    NEXT,
+    RANGES,
+    UPSERT,
+    race_of_groups,
+    race_with_different_ends,
+    replaced,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-RANGES = (OffsetRange("t", 0, 0, 3), OffsetRange("t", 1, 5, 6))
-LONGER = (OffsetRange("t", 0, 0, 9), OffsetRange("t", 1, 5, 6))
-NEXT = (OffsetRange("t", 0, 3, 7),)
-ENDS = {TopicPartition("t", 0): 3, TopicPartition("t", 1): 6}
-UPSERT = (
-    "MERGE INTO {table} t USING {rows} r ON t.id = r.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-)
 OVERWRITE = "INSERT OVERWRITE {table} SELECT * FROM {rows}"
 
 _numbers = itertools.count(1)
@@ -113,31 +115,10 @@ def test_merge_updates_by_key(tables: SparkSession) -> None:
     assert not [view for view in tables.catalog.listTables() if view.name.startswith("epoch_")]
 
 
-def racing(sinks: list[IcebergSink], frames: list[DataFrame], ranges: Sequence[tuple[OffsetRange, ...]]) -> list[str]:
-    """All write epoch 2 at once; what became of each."""
-    barrier, told = threading.Barrier(len(sinks)), ["published"] * len(sinks)
-
-    def write(number: int) -> None:
-        barrier.wait()
-        try:
-            sinks[number](frames[number], 2, ranges[number])
-        except (EpochTakenError, ForeignSinkError) as error:
-            told[number] = type(error).__name__
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(len(sinks))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sorted(told)
-
-
 def test_of_two_drivers_one_publishes(shop: Shop) -> None:
     """Appends do not conflict in Iceberg by themselves; those of one epoch do."""
     sinks = [shop.opened() for _ in range(3)]
-    frames = [shop.spark.range(number * 10, number * 10 + 2) for number in range(3)]
-    ranges = [(OffsetRange("t", 0, 0, 2 + number),) for number in range(3)]
-    assert racing(sinks, frames, ranges) == ["EpochTakenError", "EpochTakenError", "published"]
+    assert race_with_different_ends(shop.spark, sinks) == ["EpochTakenError", "EpochTakenError", "published"]
     assert len(shop.ids()) == 2
     assert shop.refs() == {"main"}
 
@@ -145,8 +126,7 @@ def test_of_two_drivers_one_publishes(shop: Shop) -> None:
 def test_one_table_belongs_to_one_group(shop: Shop) -> None:
     """Also if both groups begin at once."""
     sinks = [shop.opened(group) for group in ("g", "h")]
-    told = racing(sinks, [shop.spark.range(2), shop.spark.range(2)], [RANGES, RANGES])
-    assert told == ["ForeignSinkError", "published"]
+    assert race_of_groups(shop.spark, sinks) == ["ForeignSinkError", "published"]
     assert shop.ids() == [0, 1]
     with pytest.raises(ForeignSinkError, match="has epochs of group"):
         shop.opened("other")
@@ -183,10 +163,6 @@ def test_a_table_that_never_stands_still_is_an_error(shop: Shop, monkeypatch: py
 
 def test_a_driver_that_was_replaced_publishes_nothing(shop: Shop) -> None:
     """It is asked for right before the branch is published."""
-
-    def replaced() -> None:
-        raise SupersededError("a newer one runs")
-
     sink = shop.opened(check=replaced)
     with pytest.raises(SupersededError):
         sink(shop.spark.range(3), 1, RANGES)

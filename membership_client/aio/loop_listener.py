@@ -15,10 +15,10 @@ from membership_client.runtime.listener import Callback, CallbackContext, OnWarn
 from membership_client.types import TopicPartition
 
 _SLICE_S = 0.05
-"""How often the waiting thread looks whether the partitions are lost, or the loop is closed."""
+"""How often the waiting thread checks whether the partitions are lost, or the loop is closed."""
 
 
-class Bridge:
+class LoopListener:
     """A listener for the sync Consumer. The thread that waits for a callback does what the callback asks for."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, actor: Actor) -> None:
@@ -30,8 +30,8 @@ class Bridge:
         self._jobs = actor.jobs
 
     @contextlib.contextmanager
-    def leading_to(self, callbacks: Mapping[CallbackKind, Callback], on_warning: OnWarning | None) -> Iterator[None]:
-        """Use these callbacks from now on; the former ones again if the block raises."""
+    def using(self, callbacks: Mapping[CallbackKind, Callback], on_warning: OnWarning | None) -> Iterator[None]:
+        """Use these callbacks from now on; if the block raises, go back to the former ones."""
         before = self._callbacks, self.on_budget_warning
         self._callbacks, self.on_budget_warning = callbacks, warnings_on_loop(self._loop, on_warning)
         try:
@@ -46,7 +46,7 @@ class Bridge:
         return self._call is not None and self._call.is_current
 
     def post(self, job: Job, *, alone: bool = False) -> None:
-        """For a callback: to the thread that waits for it. For all others: to the consumer's own."""
+        """Post a job: for a callback to the thread that waits for it, for all other callers to the consumer's own thread."""
         if self.is_calling:
             self._jobs.post(job)
         else:
@@ -64,7 +64,7 @@ class Bridge:
     def _run(self, kind: CallbackKind, partitions: tuple[TopicPartition, ...], context: CallbackContext) -> None:
         if (callback := self._callbacks.get(kind)) is None:
             return
-        # Beside a hold another thread runs the callback, and does the jobs that the callback posts.
+        # During a hold another thread runs the callback, and does the jobs that the callback posts.
         self._jobs = self._actor.jobs if self._actor.is_current() else Jobs()
         outcome: list[BaseException | None] = []
         ended = functools.partial(_note, outcome, self._jobs)
@@ -83,6 +83,6 @@ class Bridge:
 
 
 def _note(outcome: list[BaseException | None], jobs: Jobs, error: BaseException | None) -> None:
-    """On any thread; wakes the one that waits."""
+    """Note how the callback ended, and wake the thread that waits for it. Any thread."""
     outcome.append(error)
     jobs.post(nothing)
