@@ -1,4 +1,4 @@
-"""Administration of groups: describe them, find the members they wait for, check them before a change, remove members, change offsets and settings."""
+"""Administration of groups: describe and check them, find the members that they wait for, remove members, change offsets and settings."""
 
 from membership_client.admin.checks.finding import Finding, FindingKind, GroupCheck, Severity
 from membership_client.admin.describing import GroupSummary

@@ -48,14 +48,14 @@ PASSING = COORDINATOR_AWAY | {Code.REQUEST_TIMED_OUT, Code.THROTTLING_QUOTA_EXCE
 
 
 class AgainError(Exception):
-    """The attempt failed for a reason that may pass; the text is the reason. `Asker.insist` tries again."""
+    """The attempt failed for a temporary reason, which the text names. `Asker.insist` tries again."""
 
 
 class Asker:
     """Sends requests and waits for their answers, on one thread. Connections stay open until `close`; a forked child opens its own.
 
-    Every method returns an answer, which may be a refusal that is final. It raises NoAnswerError when the timeout has passed,
-    UnsupportedByBrokerError at once, and MemberClosedError after `close`.
+    Every method returns an answer, which may be a final refusal. It raises NoAnswerError after the timeout,
+    UnsupportedByBrokerError at once if the brokers are too old, and MemberClosedError after `close`.
     """
 
     def __init__(self, connection: AdminConnection) -> None:
@@ -68,7 +68,7 @@ class Asker:
         _open.add(self)
 
     def as_user(self, security: Security, bootstrap: str | None) -> Asker:
-        """An Asker of its own for another user of the cluster, at the same address unless another is given. Close it."""
+        """A new Asker for another user of the cluster, at the same address unless `bootstrap` is given. The caller closes it."""
         mine = self._connection.bootstrap
         nodes = mine if bootstrap is None else parse_bootstrap(bootstrap, security.protocol)
         return Asker(replace(self._connection, security=security, bootstrap=nodes))
@@ -77,7 +77,7 @@ class Asker:
         return self.insist(lambda: self.ask_coordinator_once(group_id, request))
 
     def ask(self, request: Request, to: Node | None = None) -> Response:
-        """Send the request to that broker, or to any broker if `to` is None."""
+        """Send the request to the broker `to`, or to any broker if `to` is None."""
         return self.insist(lambda: self.ask_once(request, to))
 
     def coordinator(self, group_id: str) -> Node:
@@ -112,7 +112,7 @@ class Asker:
             self._transport = _transport_of(self._connection)
 
     def ask_coordinator_once(self, group_id: str, request: Request) -> Response:
-        """One attempt. After an AgainError the next attempt finds the coordinator again."""
+        """Ask once. After an AgainError the next attempt looks for the coordinator again."""
         try:
             return self.ask_once(request, self._coordinator_once(group_id))
         except AgainError:
@@ -129,7 +129,7 @@ class Asker:
         return self._coordinators[group_id]
 
     def ask_once(self, request: Request, to: Node | None) -> Response:
-        """One attempt. AgainError if another attempt may succeed."""
+        """Ask once. AgainError if another attempt may succeed."""
         if self._closed:
             raise MemberClosedError("This GroupAdmin is closed.")
         request_id, deadline = next(self._ids), time.monotonic() + self._timeout_s
@@ -202,7 +202,7 @@ class AdminConnection:
 
     @classmethod
     def of(cls, config: str | Mapping[str, Any], *, client_id: str, timeout_s: float) -> AdminConnection:
-        """From `host:port,...`, or from librdkafka's keys, which win over the arguments. ConfigError for any other key."""
+        """The connection for `host:port,...`, or for librdkafka's keys, which override the arguments. ConfigError for other keys."""
         given = {"bootstrap.servers": config} if isinstance(config, str) else config
         security, rest = split_security(given)
         rest = with_dots(rest, _KEYS)

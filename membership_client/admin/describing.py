@@ -40,7 +40,7 @@ from membership_client.net.admin_requests import (
 from membership_client.types import Node, Offset, TopicPartition
 
 _OTHER_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
-"""A coordinator's answers to ConsumerGroupDescribe for a classic group."""
+"""Error codes with which coordinators answer ConsumerGroupDescribe for a classic group."""
 
 _NO_EPOCH = -1
 
@@ -49,7 +49,7 @@ def describe(asker: Asker, group_id: str) -> GroupView:
     """The group and its members, without offsets."""
     if not group_id:
         raise InvalidGroupError("The group id is empty.")
-    # Asked as a KIP-848 group once more: it may have moved between the first two questions.
+    # The KIP-848 request is sent twice, because the group may move to KIP-848 between the first two requests.
     kinds = (_consumer_group, _classic_group, _consumer_group)
     described = next((found for ask in kinds if (found := ask(asker, group_id)) is not None), None)
     if described is None:
@@ -85,9 +85,9 @@ def all_committed(asker: Asker, group_id: str) -> dict[TopicPartition, Offset]:
 
 
 def committed(asker: Asker, group_id: str, partitions: frozenset[TopicPartition]) -> dict[TopicPartition, Offset]:
-    """Committed offsets of these partitions, as their next owner would get them: open transactions are waited for.
+    """Committed offsets of these partitions, as their next owner would get them. Waits for open transactions.
 
-    A broker's error for one partition is raised, because a denied offset is not a missing one.
+    A broker's error for one partition is raised, because a denied offset must not look like a missing one.
     """
     request = FetchOffsets(group_id=group_id, member_id=None, epoch=-1, partitions=partitions)
     answer = asker.insist(lambda: _fetch_stable(asker, request))
@@ -107,7 +107,7 @@ def _fetch_stable(asker: Asker, request: FetchOffsets) -> OffsetsFetched:
 
 
 def _consumer_group(asker: Asker, group_id: str) -> GroupDescribed | None:
-    """None if the group may be a classic one, or the brokers do not know KIP-848."""
+    """The group's description; None if it may be a classic group, or the brokers do not know KIP-848."""
     try:
         answer = asker.ask_coordinator(group_id, DescribeGroup(group_id=group_id))
     except UnsupportedByBrokerError:
@@ -118,7 +118,7 @@ def _consumer_group(asker: Asker, group_id: str) -> GroupDescribed | None:
 
 
 def _classic_group(asker: Asker, group_id: str) -> GroupDescribed | None:
-    """None if there is no such classic group."""
+    """The group's description; None if there is no such classic group."""
     answer = asker.ask_coordinator(group_id, DescribeClassicGroup(group_id=group_id))
     described = expect(GroupDescribed, answer, group_id, "be described")
     return None if described.state == "Dead" else described
@@ -161,7 +161,7 @@ class GroupSummary:
 def list_groups(
     asker: Asker, *, states: Collection[str] = (), protocols: Collection[str] = (), prefix: str = ""
 ) -> tuple[GroupSummary, ...]:
-    """Groups of consumers, sorted by name. Filters are applied here, because old brokers have none and spell states differently."""
+    """Groups of consumers, sorted by name. They are filtered here, because old brokers cannot filter, and spell states differently."""
     wanted_states, wanted_protocols = ({name.lower() for name in names} for names in (states, protocols))
     found = {group.group_id: _summary(group) for group in _all(asker) if group.protocol_type in {_CONSUMERS, ""}}
     return tuple(
@@ -190,7 +190,7 @@ def _summary(group: ListedGroup) -> GroupSummary:
 
 @dataclass(slots=True)
 class LogOffsets:
-    """Offsets that were found; error codes of refused partitions; reasons for partitions without an answer in time."""
+    """The offsets that were found, the error codes of refused partitions, and reasons for partitions without an answer in time."""
 
     found: dict[TopicPartition, int] = field(default_factory=dict)
     codes: dict[TopicPartition, int] = field(default_factory=dict)
@@ -198,12 +198,12 @@ class LogOffsets:
 
     @property
     def missing(self) -> dict[TopicPartition, str]:
-        """The reason for each partition whose offset was not found."""
+        """The partitions whose offset was not found, each with the reason."""
         return {partition: error_name(code) for partition, code in self.codes.items()} | self.untold
 
 
 def log_offsets(asker: Asker, partitions: Iterable[TopicPartition], at: int) -> LogOffsets:
-    """Offsets at a Moment or a time in milliseconds; -1 if no record is as late as that. Follows leaders that move."""
+    """Offsets at a Moment or a time in milliseconds; -1 if all records are older. Asks again if leaders move."""
     wanted, result = frozenset(partitions), LogOffsets()
     try:
         if wanted:
@@ -215,7 +215,7 @@ def log_offsets(asker: Asker, partitions: Iterable[TopicPartition], at: int) -> 
 
 
 def _ask_leaders(asker: Asker, wanted: frozenset[TopicPartition], at: int, result: LogOffsets) -> None:
-    """Add the answers to `result`. AgainError if a partition may have an answer later."""
+    """Add the answers to `result`. AgainError if a leader may answer for a partition later."""
     cluster = asker.leaders(frozenset(partition.topic for partition in wanted))
     result.codes.update({p: _why(p, cluster) for p in wanted - cluster.leaders.keys() - cluster.unled})
     moving = dict.fromkeys(wanted & cluster.unled, "no leader")

@@ -43,7 +43,7 @@ class NoAnswerError(ConnectionProblem):
 
 
 class NotAuthorizedError(GroupAuthorizationError):
-    """There is no access to the group, its topics or its settings."""
+    """The user may not access the group, its topics or its settings."""
 
     advice = (
         "Describing a group needs DESCRIBE on the group and its topics; removing members needs READ on the group; changing "
@@ -52,11 +52,11 @@ class NotAuthorizedError(GroupAuthorizationError):
 
 
 class UnsupportedByBrokerError(AdminError):
-    """The brokers are too old for this."""
+    """The brokers are too old for the request."""
 
 
 class InvalidGroupError(AdminError):
-    """The group id is empty, or that of no group of consumers."""
+    """The group id is empty, or the group is not a group of consumers."""
 
     advice = "Only groups of consumers can be administered here."
 
@@ -81,7 +81,7 @@ class MemberAliveError(AdminError):
 
 
 class OffsetsNotChangedError(AdminError):
-    """Not all offsets were changed: `changed` has those that were, `refused` a reason for each of the others."""
+    """Not all offsets were changed. `changed` has the changed offsets, `refused` a reason for each of the others."""
 
     def __init__(
         self, detail: str, changed: Mapping[TopicPartition, int | None], refused: Mapping[TopicPartition, str]
@@ -92,7 +92,7 @@ class OffsetsNotChangedError(AdminError):
 
 
 class SettingRefusedError(AdminError, ValueError):
-    """The brokers refuse a setting of a group."""
+    """The brokers refuse a value for a setting of a group."""
 
 
 DENIED = frozenset(

@@ -13,7 +13,7 @@ from membership_client.admin import describing, removal, resetting
 from membership_client.admin import settings as group_settings
 from membership_client.admin.asking import AdminConnection, Asker
 from membership_client.admin.checks import checking
-from membership_client.admin.checks.client_config import understood
+from membership_client.admin.checks.client_config import read_client_config
 from membership_client.admin.checks.finding import ChangeTo, GroupCheck
 from membership_client.admin.checks.gathering import gather
 from membership_client.admin.describing import GroupSummary
@@ -22,7 +22,7 @@ from membership_client.admin.removal import Life, Removal, Sign, Signs
 from membership_client.admin.resetting import Plan, Target, checked_target
 from membership_client.admin.settings import Setting
 from membership_client.admin.views import REBALANCING, GroupView
-from membership_client.admin.waiting import Waiting, Watch, waiting
+from membership_client.admin.waiting import Waiting, WaitWatch, waiting
 from membership_client.arguments import (
     PartitionLike,
     checked_choice,
@@ -44,7 +44,7 @@ _LOOK_S = 0.25
 _SETTLED_WITHIN_S = 5.0
 
 WATCH_S = 10.0
-"""Seconds for which members are watched before they are removed: most applications commit within this time."""
+"""How long members are watched before they are removed, in seconds. Most applications commit within this time."""
 
 
 class GroupAdmin:
@@ -68,14 +68,14 @@ class GroupAdmin:
         timeout_s: float = 10.0,
     ) -> None:
         self._asker = Asker(AdminConnection.of(config, client_id=client_id, timeout_s=timeout_s))
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, WaitWatch] = {}
 
     # --- describing --------------------------------------------------------------------------------------------------
 
     def list(
         self, *, states: Collection[str] = (), protocols: Collection[str] = (), prefix: str = ""
     ) -> tuple[GroupSummary, ...]:
-        """Groups of consumers on all brokers; only those with one of these states, one of these protocols, and this prefix."""
+        """Groups of consumers on all brokers that have one of these states, one of these protocols, and this prefix."""
         return describing.list_groups(
             self._asker,
             states=checked_items("states", states, checked_text),
@@ -98,14 +98,14 @@ class GroupAdmin:
     def waiting_for(self, group_id: str) -> Waiting:
         """The members that the group waits for, and those that commit nothing although records wait for them.
 
-        Durations count from the first call for the group on this GroupAdmin. Without the right to read the group's
-        offsets the latter are left out.
+        Durations count from the first call for the group on this GroupAdmin. If the user may not read the group's offsets,
+        members that commit nothing are left out.
         """
         try:
             view = self.describe(group_id)
         except NotAuthorizedError:
             view = self.describe(group_id, lag=False)
-        watched = self._watches.setdefault(group_id, Watch()).see(view, time.monotonic())
+        watched = self._watches.setdefault(group_id, WaitWatch()).see(view, time.monotonic())
         asks = watched.waits or watched.quiet
         return waiting(watched, self._session_timeout_s(group_id) if asks else None)
 
@@ -122,21 +122,21 @@ class GroupAdmin:
         """What stands in the way of a change of the group, before a member is restarted. Changes nothing.
 
         `to` is `consumer` for KIP-848, `static` for static membership, or `membership-client` for the move from another client.
-        `config` is the configuration that members will have: its keys are checked, and what its user may do, over connections
-        of that user. `patterns` are those that members subscribe to in librdkafka's way, with `^` in front.
+        `config` is the configuration that members will have. Its keys are checked, and, over connections of its user, what
+        this user may do. `patterns` are those that members subscribe to in librdkafka's way, with `^` in front.
         """
         to = cast("ChangeTo", checked_choice("to", to, get_args(ChangeTo)))
         read = (
             None
             if config is None
-            else understood(checked_mapping("config", config), checked_text("group_id", group_id))
+            else read_client_config(checked_mapping("config", config), checked_text("group_id", group_id))
         )
         patterns = checked_items("patterns", patterns, checked_text)
         view = self._settled(group_id)
         return checking.check(gather(self._asker, view, read, patterns), to)
 
     def _settled(self, group_id: str) -> GroupView:
-        """The group when no rebalance of the classic protocol hides its members, or after `_SETTLED_WITHIN_S`."""
+        """The group when no classic rebalance hides the assignments of its members, or after `_SETTLED_WITHIN_S`."""
         began = time.monotonic()
         while (view := self.describe(group_id, lag=False)).state in REBALANCING:
             if time.monotonic() - began > _SETTLED_WITHIN_S:
@@ -156,7 +156,7 @@ class GroupAdmin:
     ) -> dict[str, Sign]:
         """Watches members (by default all), named by instance id or member id, for signs that they are alive.
 
-        Returns when every member has shown a sign, or after `watch_s`. Names that are no member are missing from the result.
+        Returns when every member has shown a sign, or after `watch_s`. Names of no member are missing from the result.
         `progress` is called with the seconds left.
         """
         members = optional(_checked_names, "members", members)
@@ -186,25 +186,25 @@ class GroupAdmin:
     ) -> tuple[Removal, ...]:
         """Removes members, named by instance id or member id; returns an outcome for each, in the given order.
 
-        Watches them first, as `signs_of_life` does. A member that looks alive, or may be alive, is not removed; its outcome
-        is MemberAliveError. `force` removes all of them at once. The coordinator writes the reason to its log.
+        Watches the members first, as `signs_of_life` does. A member that looks alive, or may be alive, is not removed; its
+        outcome has a MemberAliveError. With `force` all are removed at once. The coordinator writes the reason to its log.
         """
         names = tuple(dict.fromkeys(_checked_names("members", members)))
         checked_flag("force", force)
         checked_seconds("watch_s", watch_s)
         optional(_checked_progress, "progress", progress)
-        # Found before the watch: a process that takes over an instance id during the watch must not be removed.
+        # Member ids are looked up before the watch, because a process that takes over an instance id meanwhile must not be removed.
         view = self.describe(group_id, lag=False)
         found = {name: view.find(name) for name in names}
         signs = {} if force else self.signs_of_life(group_id, names, watch_s=watch_s, progress=progress)
-        spared = {name: sign for name, sign in signs.items() if sign.life is not Life.GONE}
-        condemned = {name: member for name, member in found.items() if member is not None and name not in spared}
-        outcomes = removal.remove(self._asker, group_id, condemned, removal.full_reason(reason))
+        alive = {name: sign for name, sign in signs.items() if sign.life is not Life.GONE}
+        to_remove = {name: member for name, member in found.items() if member is not None and name not in alive}
+        outcomes = removal.remove(self._asker, group_id, to_remove, removal.full_reason(reason))
         for name, member in found.items():
             if member is None:
                 outcomes[name] = removal.unknown_member(group_id, name)
-            elif name in spared:
-                outcomes[name] = removal.spared(name, member, spared[name])
+            elif name in alive:
+                outcomes[name] = removal.not_removed(name, member, alive[name])
         return tuple(outcomes[name] for name in names)
 
     def remove_all(
@@ -233,7 +233,7 @@ class GroupAdmin:
         topics: Iterable[str] = (),
         partitions: Iterable[PartitionLike] = (),
     ) -> Plan:
-        """What a reset of these offsets would change; without topics and partitions, of all that the group has committed.
+        """What a reset of these offsets would change; without topics and partitions, a reset of all committed offsets.
 
         Changes nothing, so the group may have members. A `Given` target names its partitions itself.
         """
@@ -248,7 +248,7 @@ class GroupAdmin:
 
         Raises:
             GroupNotEmptyError: the group has members; nothing was changed.
-            OffsetsNotChangedError: some offsets could not be changed; the error says which were.
+            OffsetsNotChangedError: some offsets could not be changed; the error says which offsets were changed.
         """
         plan = resetting.checked_plan(plan)
         # Offsets can be committed before the group has its first member.
@@ -268,7 +268,7 @@ class GroupAdmin:
         return group_settings.settings(self._asker, checked_text("group_id", group_id))
 
     def change_settings(self, group_id: str, values: Mapping[str, int | None]) -> None:
-        """Sets values in milliseconds, by name; None restores the default. SettingRefusedError if one is refused: none is changed."""
+        """Sets values in milliseconds, by name; None restores the default. If one is refused, none is changed: SettingRefusedError."""
         group_id = checked_text("group_id", group_id)
         group_settings.change_settings(self._asker, group_id, checked_mapping("values", values))
 
@@ -290,7 +290,7 @@ class GroupAdmin:
         return replace(view, committed=describing.all_committed(self._asker, group_id))
 
     def _session_timeout_s(self, group_id: str) -> float | None:
-        """None if the brokers do not report it, or deny access."""
+        """The group's session timeout; None if the brokers do not report it, or deny access."""
         try:
             answer = self._asker.ask(DescribeSessionTimeout(group_id=group_id))
         except UnsupportedByBrokerError:

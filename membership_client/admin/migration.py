@@ -1,4 +1,4 @@
-"""How far a group has moved from one protocol to the other, from successive descriptions of it."""
+"""How many members of a group have moved from one protocol to the other, from successive descriptions of the group."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from membership_client.admin.views import GroupView, MemberView
 Protocol = Literal["consumer", "classic"]
 
 GONE_S = 60.0
-"""A member that left is taken for gone after this time. Before, it may be the one that is being restarted."""
+"""A member that left counts as missing for this time, because it may be restarting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One look at a group that moves."""
+    """A group that moves, at one moment."""
 
     view: GroupView
     to: Protocol
     still_s: float = 0.0
-    """Seconds since the number of members of either protocol was first observed as it is now."""
+    """Seconds since the numbers of members of both protocols last changed."""
     most: int = 0
     """The largest number of members that was observed."""
 
@@ -41,12 +41,12 @@ class Migration:
 
     @property
     def missing(self) -> int:
-        """Members fewer than there were: they may be starting at the moment."""
+        """How many members fewer there are than before. They may be starting."""
         return max(0, self.most - len(self.view.members)) if self.still_s < GONE_S else 0
 
 
 class MigrationWatch:
-    """Remembers since when as many members as now have moved."""
+    """Remembers since when the number of moved members has been the same."""
 
     def __init__(self, to: Protocol) -> None:
         self._to = to

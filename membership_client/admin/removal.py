@@ -1,4 +1,4 @@
-"""Removes members from a group, with a reason for the broker's log, after a check whether they are alive."""
+"""Removes members from a group, with a reason for the broker's log, and tells before whether members are alive."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Removal:
     """The instance id or member id that the caller gave."""
     member: MemberView | None
     error: MembershipError | None = None
-    """Why the member was not removed; None if it was."""
+    """Why the member was not removed; None if it was removed."""
 
     @property
     def removed(self) -> bool:
@@ -46,11 +46,11 @@ def full_reason(reason: object) -> str:
 
 
 def remove(asker: Asker, group_id: str, members: dict[str, MemberView], reason: str) -> dict[str, Removal]:
-    """Remove all members with one request; an outcome for each."""
+    """Remove all members with one request, and return an outcome for each."""
     if not members:
         return {}
     leavers = {name: _leaver(member) for name, member in members.items()}
-    # A member named by both of its ids is sent once: a broker would not know it the second time.
+    # A member that is named by both of its ids is sent once, because the broker would not know it the second time.
     request = RemoveMembers(group_id=group_id, members=tuple(dict.fromkeys(leavers.values())), reason=reason)
     codes = _codes(asker, request)
     return {
@@ -74,7 +74,7 @@ def _codes(asker: Asker, request: RemoveMembers) -> Mapping[Leaver, int]:
 
 
 def _leaver(member: MemberView) -> Leaver:
-    """Both ids, so that a process that has taken over the instance id meanwhile is not removed."""
+    """The member by both ids, so that a process that has taken over the instance id meanwhile is not removed."""
     return Leaver(member.member_id, member.instance_id)
 
 
@@ -83,7 +83,7 @@ def unknown_member(group_id: str, name: str) -> Removal:
     return Removal(name=name, member=None, error=error)
 
 
-def spared(name: str, member: MemberView, sign: Sign) -> Removal:
+def not_removed(name: str, member: MemberView, sign: Sign) -> Removal:
     return Removal(name=name, member=member, error=MemberAliveError(f"{name} {sign.life.value}: {sign.why}."))
 
 
@@ -110,14 +110,14 @@ class Life(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Whether a member is alive, as far as can be seen, and the observation that shows it."""
+    """Whether a member is alive, as far as that can be seen from outside, and the observation that shows it."""
 
     life: Life
     why: str
 
 
 class Signs:
-    """Compares successive views of one group. Every view needs committed offsets, and the first one its lag."""
+    """Compares successive views of one group. Every view needs committed offsets, and the first one also ends of partitions."""
 
     def __init__(self, view: GroupView, now: float, session_timeout_s: float | None) -> None:
         self._first, self._began, self._session_timeout_s = view, now, session_timeout_s
@@ -171,7 +171,7 @@ class Signs:
         return f"it committed offsets of {named(moved)}" if moved else None
 
     def _outlived(self, member: MemberView) -> str | None:
-        """The sign of a member that stayed longer than a session; never for classic members, whose timeout is not reported."""
+        """The sign that a member stayed longer than a session. A classic member never shows it: its timeout is not reported."""
         if self._session_timeout_s is None or member.is_classic or self._watched_s <= self._session_timeout_s:
             return None
         return f"it is still there after a session timeout of {self._session_timeout_s:g} s, so it sends heartbeats"

@@ -1,4 +1,4 @@
-"""Changes a group's offsets: makes a plan for a target, then carries it out, or raises an error that names what was changed."""
+"""Changes a group's offsets: makes a plan for a target, and carries it out. Errors name the offsets that were changed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a reset would do. Nothing has been changed yet."""
+    """The changes that a reset would make. Making the plan changes nothing."""
 
     group_id: str
     changes: tuple[Change, ...]
@@ -94,7 +94,7 @@ def _all_of(asker: Asker, topics: frozenset[str]) -> frozenset[TopicPartition]:
 
 
 def require_empty(view: GroupView) -> None:
-    """GroupNotEmptyError if the group has members: brokers refuse such commits, even for partitions without an owner."""
+    """GroupNotEmptyError if the group has members: brokers then refuse commits from outside, even for partitions without an owner."""
     if view.members:
         names = ", ".join(member.name for member in view.members)
         raise GroupNotEmptyError(f"Group {view.group_id} is {view.state} and has members: {names}.")
@@ -131,7 +131,7 @@ def _carry_out(asker: Asker, request: Request, group_id: str, wished: Mapping[To
 
 
 def _attempt(asker: Asker, request: Request, group_id: str) -> Response:
-    """One attempt. AgainError if the coordinator has moved or is loading, which it answers for each partition."""
+    """Ask once. AgainError if the coordinator has moved or is loading, which it answers for each partition."""
     answer = asker.ask_coordinator_once(group_id, request)
     if isinstance(answer, OffsetsCommitted) and (passing := PASSING.intersection(answer.codes.values())):
         asker.forget_coordinator(group_id)
@@ -214,7 +214,7 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The first record at that time or later; the end where there is none. A time without a zone is in UTC."""
+    """The first record at that time or later; the end of the partition if there is none. A time without a zone is in UTC."""
 
     when: dt.datetime
 
@@ -231,14 +231,14 @@ class Since:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """These offsets, each moved into the range of its partition."""
+    """These offsets. An offset outside its partition's range is moved to the start or the end."""
 
     offsets: Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The committed offset plus `by` records; back if negative."""
+    """The committed offset plus `by` records; a negative `by` goes back."""
 
     by: int
 
@@ -270,7 +270,7 @@ class Change:
     before: int | None
     after: int
     note: str = ""
-    """Why `after` differs from the offset that was asked for; empty if it does not."""
+    """Why `after` differs from the offset that was asked for; empty if it is the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ class _Logs:
 def changes(
     asker: Asker, target: Target, partitions: Iterable[TopicPartition], committed: Mapping[TopicPartition, Offset]
 ) -> tuple[Change, ...]:
-    """The change of each partition. OffsetsNotChangedError if one of them has no known offsets: a plan is complete."""
+    """The change of each partition. OffsetsNotChangedError if the offsets of one of them cannot be found."""
     wanted = frozenset(partitions)
     logs = _Logs(
         committed={p: committed[p].offset for p in wanted & committed.keys()},

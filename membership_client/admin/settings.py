@@ -35,7 +35,7 @@ class Setting:
     name: str
     value: int | None
     is_own: bool = False
-    """The value is set for this group; otherwise it is the brokers' default."""
+    """Whether the value is set for this group; otherwise it is the brokers' default."""
     default: int | None = None
     lowest: int | None = None
     highest: int | None = None
@@ -52,7 +52,7 @@ def settings(asker: Asker, group_id: str) -> tuple[Setting, ...]:
 
 
 def change_settings(asker: Asker, group_id: str, values: Mapping[str, int | None]) -> None:
-    """Set values; None restores the brokers' default. SettingRefusedError if a value is refused; then none is changed."""
+    """Set values; None restores the brokers' default. If a value is refused, none is changed: SettingRefusedError."""
     if unknown := [shown(name).strip("'") for name in values if name not in SETTINGS]:
         raise SettingRefusedError(f"{', '.join(unknown)}: unknown; the settings are {', '.join(SETTINGS)}.")
     wanted = {name: optional(_checked_ms, name, value) for name, value in values.items()}

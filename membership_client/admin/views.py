@@ -30,19 +30,19 @@ class MemberView:
     current: frozenset[TopicPartition]
     target: frozenset[TopicPartition]
     topics: frozenset[str] = frozenset()
-    """Topics that it subscribes to by name."""
+    """Topics to which the member subscribes by name."""
     regex: str = ""
-    """The pattern that it subscribes to; KIP-848 only."""
+    """The pattern to which the member subscribes; only with KIP-848."""
     is_classic: bool = False
-    """It uses the classic protocol, perhaps in a KIP-848 group that is being migrated."""
+    """Whether the member uses the classic protocol, perhaps in a KIP-848 group that is being migrated."""
     has_assignor_data: bool = False
-    """The leader's assignor wrote data of its own into this member's assignment; classic groups only."""
+    """Whether the leader's assignor wrote data of its own into this member's assignment; only in classic groups."""
     has_namesake: bool = False
-    """Another member of its group has the same client id and host."""
+    """Whether another member of the group has the same client id and host."""
 
     @property
     def name(self) -> str:
-        """See `member_names`; a coordinator does not know in which process a member is."""
+        """The name as `member_names` makes it, without the process id, which a coordinator does not know."""
         return with_member_id(self.plain_name, self.member_id) if self.has_namesake else self.plain_name
 
     @property
@@ -51,7 +51,7 @@ class MemberView:
 
     @property
     def to_release(self) -> frozenset[TopicPartition]:
-        """Partitions that it still owns and must revoke."""
+        """Partitions that the member still owns and must revoke."""
         return self.current - self.target
 
 
@@ -59,20 +59,20 @@ class WaitKind(enum.Enum):
     """What a group waits for a member to do."""
 
     RELEASE = "to release"
-    """It owns partitions that the target gives to other members."""
+    """The member owns partitions that the target gives to other members."""
 
     RETURN = "to come back, and meanwhile no member works on"
     """A static member left temporarily: its partitions are kept for it until its session ends."""
 
     ANSWER = "to take note of the newest epoch"
-    """The answer to its next heartbeat will bring its target."""
+    """The member learns its target from the answer to its next heartbeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
     """A group waits for one of its members; `waiting` names the members that will get its partitions.
 
-    `partitions` are those that no member works on, or that another member cannot get, until then. With ANSWER there may be none.
+    Until then no member works on `partitions`, or another member cannot get them. With ANSWER there may be none.
     """
 
     holder: MemberView
@@ -80,7 +80,7 @@ class Wait:
     waiting: tuple[str, ...]
     kind: WaitKind = WaitKind.RELEASE
     is_certain: bool = True
-    """False with RELEASE where the coordinator may no longer show what the holder must release: brokers before 4.3."""
+    """False with RELEASE if the coordinator may not show all partitions that the holder must release (brokers before 4.3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class GroupView:
         return {partition: member for member in self.members for partition in member.current}
 
     def find(self, name: str) -> MemberView | None:
-        """By instance id, member id or name."""
+        """The member with this instance id, member id or name; None if there is none."""
         return next((m for m in self.members if name in (m.instance_id, m.member_id, m.name)), None)
 
     def waits(self) -> tuple[Wait, ...]:
@@ -135,7 +135,7 @@ class GroupView:
         return None
 
     def _wait_for_late(self, member: MemberView) -> Wait:
-        """The wait for a member at an old epoch. Before Kafka 4.3 (KAFKA-20431) its current partitions lack those it must release."""
+        """The wait for a member at an old epoch. Before Kafka 4.3 (KAFKA-20431) its current partitions lack those that it must release."""
         if withheld := self._withheld():
             return Wait(member, withheld, self._waiting_for(member, withheld), WaitKind.RELEASE, is_certain=False)
         return Wait(member, member.target - member.current, (), WaitKind.ANSWER)

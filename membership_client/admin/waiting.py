@@ -19,7 +19,7 @@ _Key = tuple[str, int | None, WaitKind, TopicPartition | None]
 
 @dataclass(frozen=True, slots=True)
 class ObservedGroup:
-    """A group's description, and for each of its waits the seconds since it was first observed."""
+    """A group's description, and for each of its waits the seconds since the wait was first observed."""
 
     view: GroupView
     waits: tuple[tuple[Wait, float], ...]
@@ -29,8 +29,8 @@ class ObservedGroup:
     """Members that commit nothing although records wait for them."""
 
 
-class Watch:
-    """Remembers when each wait was first observed. Waits for one member, at one epoch, for one partition are the same wait."""
+class WaitWatch:
+    """Remembers when each wait was first observed. Two waits for one member, at one epoch and for one partition are the same wait."""
 
     def __init__(self) -> None:
         self._since: dict[_Key, float] = {}
@@ -57,16 +57,16 @@ def _keys(wait: Wait) -> list[_Key]:
 class Blocker:
     """One member that the group waits for.
 
-    The coordinator removes a dead member when its session ends: at most `removed_within_s` from now. A live member that must
-    release partitions (it is then observed for longer than a session) has until its rebalance timeout, counted from the
-    coordinator's request. That is its max.poll.interval.ms, five minutes by default; coordinators do not report it.
+    The coordinator removes a dead member when its session ends, at most `removed_within_s` from now. A live member (one that is
+    observed for longer than a session) may take its rebalance timeout to release partitions, counted from the coordinator's
+    request. This is its max.poll.interval.ms, five minutes by default; coordinators do not report it.
     """
 
     wait: Wait
     seen_s: float
     """Seconds since the wait was first observed; it may have begun earlier."""
     session_timeout_s: float | None
-    """None without access to the group's settings, and for a classic member, which chooses its own timeout."""
+    """The session timeout; None if the user may not read the group's settings, or the member is classic and chooses its own."""
 
     @property
     def holder(self) -> MemberView:
@@ -74,12 +74,12 @@ class Blocker:
 
     @property
     def is_alive(self) -> bool:
-        """The member keeps partitions for longer than a session, so it sends heartbeats. Other waits end with a heartbeat."""
+        """Whether the member keeps partitions for longer than a session, and so sends heartbeats. Other waits end with a heartbeat."""
         return self.is_overdue and self.wait.kind is WaitKind.RELEASE
 
     @property
     def is_overdue(self) -> bool:
-        """Observed for longer than a session. A dead member would have been removed, unless the coordinator has moved."""
+        """Whether the wait has been observed for longer than a session: a dead member would have been removed, unless the coordinator has moved."""
         return self.session_timeout_s is not None and self.seen_s > self.session_timeout_s
 
     @property
@@ -100,7 +100,7 @@ class Waiting:
     quiet: tuple[QuietMember, ...] = ()
     """Other members that commit nothing although records wait for them: stopped, stuck at a record, or dead and not yet removed."""
     session_timeout_s: float | None = None
-    """Of the group's KIP-848 members; None if it is not known."""
+    """The session timeout of the group's KIP-848 members; None if it is not known."""
 
 
 def waiting(watched: ObservedGroup, session_timeout_s: float | None) -> Waiting:

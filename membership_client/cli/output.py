@@ -9,15 +9,15 @@ from typing import Any, TextIO
 
 CANNOT_BE_WRITTEN = 2
 READER_IS_GONE = 141
-"""The exit code that shells show for a program ended by SIGPIPE: 128 + 13. 0 would mean that `diagnose` found no fault."""
+"""The exit code that shells show for a program ended by SIGPIPE: 128 + 13. With 0, `diagnose` would say that it found no fault."""
 
 
 class OutputError(Exception):
-    """Standard output cannot be written. No OSError, because commands take an OSError for an error of a file that they read."""
+    """Standard output cannot be written. It is no OSError, because commands handle that as an error of a file that they read."""
 
 
 class GuardedOutput:
-    """A text stream in place of `stream`, which raises OutputError where that raises OSError. For all threads."""
+    """A text stream that writes to `stream`, and raises OutputError where `stream` raises OSError. For any thread."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -39,7 +39,7 @@ class GuardedOutput:
             raise self._failed(error) from error
 
     def exit_code(self, code: int) -> int:
-        """`code`, if everything was written. A full output is reported on stderr; a closed one is not, because `| head` is common."""
+        """The exit code: `code` if all was written. A full output is reported on stderr; a closed one, as by `| head`, is not."""
         if self._failure is None:
             return code
         if isinstance(self._failure, BrokenPipeError):
@@ -50,7 +50,7 @@ class GuardedOutput:
 
     def _failed(self, error: OSError) -> OutputError:
         self._failure = self._failure or error
-        # The rest of the buffer is dropped: Python would complain of it when the process ends.
+        # The rest of the buffer is dropped, because Python would report an error for it when the process ends.
         with contextlib.suppress(OSError, ValueError):
             ours, nowhere = self._stream.fileno(), os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, ours)

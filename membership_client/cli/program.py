@@ -26,16 +26,16 @@ computed from what was recorded, and the exit code is 1 if anything did not come
 """
 
 _REPLAY = """\
-Runs every step of each trace through the state machine of this version, and compares what it does with what was done.
-The exit code is 0 if nothing differs, 1 at the first step that comes out differently, 2 if a trace cannot be read.
+Runs every step of each trace through the state machine of this version, and compares the result with the trace.
+The exit code is 0 if nothing differs, 1 at the first step that differs, 2 if a trace cannot be read.
 """
 
 _DIAGNOSE = """\
 Puts the traces of a group's members together, from any number of machines, restarts and rotated files, and says what
-went wrong, which lines show it, and what to do. What the traces do not tell is said to be unknown; some of it, such as
-an administrator's reason, stands in the brokers' logs, which may be given too.
-Without traces, --group watches a group from outside: who comes and goes, who commits nothing, who is waited for, who lags.
-The exit code is 0 if nothing is wrong, 1 if something is, 2 if a file cannot be read or the group not be looked at.
+went wrong, which lines show it, and what to do. If the traces do not show a cause, it says so. Some causes, such as an
+administrator's reason, are only in the brokers' logs: give these with --broker-log.
+Without traces, --group watches a group from outside: members that come and go, commit nothing, delay the group, or lag.
+The exit code is 0 if nothing is wrong, 1 if something is, 2 if a file or the group cannot be read.
 """
 
 _DIAGNOSE_EXAMPLES = """\
@@ -46,14 +46,14 @@ examples:
 
 _REPORT = """\
 Draws the traces of a group's members: which member owned which partition when, what each member and its callbacks did, and what
-diagnose found, in one page that opens in any browser, without a network. Or as a file for ui.perfetto.dev.
+diagnose found, in one page that opens in any browser without a network, or in a file for ui.perfetto.dev.
 The exit code is 0 if the report was written, 2 if not.
 """
 
 _WATCH = """\
-Shows a group as its coordinator describes it: members with instance ids, hosts and epochs, what each has and should have,
-how far it is behind, which member the group waits for and for how long that has been seen. Groups of both protocols.
-The exit code is 0, or 2 if the group cannot be looked at.
+Shows a group of either protocol as its coordinator describes it: members with instance ids, hosts and epochs, the partitions
+that each has and should have, its lag, and for which member the group has been waiting, and how long.
+The exit code is 0, or 2 if the group cannot be read.
 """
 
 _WATCH_EXAMPLES = """\
@@ -76,17 +76,17 @@ Put this into ~/.bashrc (or zsh into ~/.zshrc): eval "$(membership-client comple
 """
 
 _DEMO_BROKERS = """\
-The broker is embedded in this process and needs nothing. Real Kafka needs Java 17 or newer and Kafka's jars, which
-scripts/test brings.
+The broker is embedded in this process and needs nothing else. Real Kafka needs Java 17 or newer and Kafka's jars, which
+scripts/test downloads.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code; a wrong command line exits with 2 and says what is wrong.
+    """Run the command and return its exit code; a wrong command line exits with 2 and says what is wrong.
 
-    So does a standard output that cannot be written. One whose reader is gone, as by `| head -1`, exits with 141.
+    The code is 2 also if standard output cannot be written, and 141 if its reader has closed it, as `| head -1` does.
     """
-    # Standard output is None where it was closed before the command began: print() does nothing then.
+    # Standard output is None if it was closed before the command began: then print() does nothing.
     if sys.stdout is None:
         return _run(arguments)
     output, code = GuardedOutput(sys.stdout), 0
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             code = _run(arguments)
         finally:
-            # Also after --help, which exits: errors must come here, and not when Python ends.
+            # Flushed also after --help, which exits, so that an error is raised here and not when Python ends.
             output.flush()
     return output.exit_code(code)
 
@@ -143,7 +143,7 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    # Commands are imported late: --help and --version answer at once.
+    # Commands are imported when they run, so that --help and --version are fast.
     from membership_client.demo.run import Options, run  # noqa: PLC0415
 
     return run(
@@ -207,20 +207,20 @@ def _add_broker_log(command: argparse.ArgumentParser) -> None:
         default=[],
         type=path,
         metavar="FILE",
-        help="server.log of the brokers, after the traces: why the coordinator let members go; or without traces",
+        help="server.log of the brokers: it says why the coordinator removed members; give it after the traces, or alone",
     )
 
 
 def _diagnose(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     if options.group is not None and (options.files or options.broker_log):
-        parser.error("Give either --group, to watch a group, or files.")
+        parser.error("--group watches a group, and files are read: give one of them, not both.")
     if options.group is not None:
         from membership_client.admin.commands.diagnose_group import diagnose_group  # noqa: PLC0415
 
         options.json = options.in_json
         return diagnose_group(options)
     if not options.files and not options.broker_log:
-        parser.error("Give traces, or --broker-log, or --group with --bootstrap-server.")
+        parser.error("There is nothing to diagnose: give traces, or --broker-log, or --group with --bootstrap-server.")
     from membership_client.debugger.commands import diagnose_command  # noqa: PLC0415
 
     if not options.files:
@@ -264,9 +264,9 @@ def _add_watch(watch: argparse.ArgumentParser) -> None:
     watch.formatter_class = argparse.RawDescriptionHelpFormatter
     watch.add_argument("group", metavar="GROUP")
     add_connection(watch)
-    watch.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="between two looks; default: 1")
-    watch.add_argument("--once", action="store_true", help="one look, then end")
-    watch.add_argument("--json", action="store_true", help="a line of JSON for every look")
+    watch.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="how often to look; default: 1")
+    watch.add_argument("--once", action="store_true", help="look once, then end")
+    watch.add_argument("--json", action="store_true", help="print a line of JSON for every look")
     watch.set_defaults(run=_watch)
 
 
@@ -316,7 +316,7 @@ _ZSH = "autoload -U +X bashcompinit && bashcompinit\n"
 
 
 def _script(shell: str, parser: argparse.ArgumentParser) -> str:
-    """What to `eval` in bash or zsh. Where no word fits, the shell completes file names."""
+    """The script to `eval` in bash or zsh. If no word fits, the shell completes file names."""
     found = dict(_words(parser, ""))
     paths = "|".join(f'"{path}"' for path in found if path)
     words = "\n".join(f'        "{path}") words="{" ".join(offered)}" ;;' for path, offered in found.items())
@@ -324,8 +324,8 @@ def _script(shell: str, parser: argparse.ArgumentParser) -> str:
 
 
 def _words(parser: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, list[str]]]:
-    """For each command, such as " groups list", what may follow it."""
-    # argparse offers no other way to look at what it was told.
+    """For each command, such as " groups list", the words that may follow it."""
+    # argparse has no public way to list its options.
     actions = parser._actions  # noqa: SLF001
     yield path, [str(word) for action in actions for word in action.option_strings or action.choices or ()]
     for action in actions:

@@ -1,4 +1,4 @@
-"""The command `membership-client-spark`: one sentence where the extra `spark` is not installed, and the command itself where it is."""
+"""The command `membership-client-spark`. If the extra `spark` is not installed, it says so."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NEEDED = frozenset({"pandas", "pyarrow", "pyspark"})
 
 
 def main() -> int:
-    """The exit code: 2 if a package of the extra is missing."""
+    """Run the command and return its exit code: 2 if a package of the extra is missing."""
     try:
         command = importlib.import_module("membership_client_spark.cli")
     except ModuleNotFoundError as error:

@@ -11,7 +11,7 @@ _UNPRINTED = re.compile(r"[^\n -~]")
 
 
 def printable(line: str) -> str:
-    """One line, as long as before, with a replacement character for each that does not print."""
+    """The line with a replacement character for each character that is not printable."""
     if line.isprintable():
         return line
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
@@ -23,7 +23,7 @@ def excerpt(text: str) -> str:
 
 
 def json_text(data: Any, indent: int | None = None) -> str:
-    """JSON whose letters that do not print are escaped, and halves of characters replaced. ValueError for NaN."""
+    """JSON with escapes for characters that are not printable, and lone surrogates replaced. ValueError for NaN."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(data, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
     return _UNPRINTED.sub(lambda found: _escaped(found[0]), text)

@@ -10,7 +10,7 @@ from membership_client.arguments import LONGEST_WAIT_S
 
 
 def seconds(text: str) -> float:
-    """A number of seconds that is not negative, NaN or infinite: time.sleep() and timeouts raise for these, or never end."""
+    """A number of seconds. Negative numbers, NaN and infinity are refused: time.sleep() and timeouts raise for them, or never end."""
     try:
         value = float(text)
     except ValueError:

@@ -1,5 +1,5 @@
 """The demonstration: a group whose members are real processes, on a broker of its own.
 
-All that happens is recorded as a list of values (`events`). The live view, the plain lines and the summary are
-computed from that list alone.
+Everything that happens is recorded as a list of values (`events`). The live view, the plain lines and the summary are
+computed from this list alone.
 """

@@ -21,12 +21,12 @@ from membership_client.testing import ClusterAdmin, EmbeddedKafka, KafkaCluster
 from membership_client.testing.jars import KAFKA_VERSION
 
 Say = Callable[[str], None]
-"""How a cluster says what it is doing while it starts."""
+"""Takes the sentences that a cluster says while it starts."""
 
 BrokerKind = Literal["embedded", "kafka"]
 
 _PARTITIONS = 6
-"""Divides evenly among two members and among three."""
+"""Two members can share this number evenly, and so can three."""
 _HEARTBEAT_MS = 1000
 _CONTACT_TIMEOUT_S = 5
 _DELETE_TIMEOUT_S = 10
@@ -48,12 +48,12 @@ class DemoCluster:
     patience_s: float
     """How long the group may take to settle."""
     admin: ClusterAdmin
-    """Asks the coordinator."""
+    """Asks the coordinator for the group's description."""
     reasons: Callable[[], tuple[str, ...]] | None = None
-    """Why members left, as the broker logged it, where we can read its log."""
+    """Reads the reasons of leaves in the broker's log; None if the log cannot be read."""
 
     def look(self) -> GroupSeen | None:
-        """The coordinator's view of the group; None where it knows no such group yet."""
+        """The coordinator's view of the group; None if it knows no such group yet."""
         try:
             described = self.admin.describe(self.group)
         except LookupError:
@@ -63,7 +63,7 @@ class DemoCluster:
         return GroupSeen(at=time.monotonic(), epoch=described.epoch, members=len(described.members))
 
     def reasons_logged(self) -> ReasonsLogged | None:
-        """Why members left, in the broker's own words; None where its log cannot be read."""
+        """The reasons of leaves that the broker has logged; None if its log cannot be read."""
         return None if self.reasons is None else ReasonsLogged(at=time.monotonic(), reasons=self.reasons())
 
 
@@ -72,7 +72,7 @@ _INTERVAL = f"the group's heartbeat interval is {_HEARTBEAT_MS / 1000:g} s (Kafk
 
 @contextlib.contextmanager
 def embedded_cluster(say: Say) -> Iterator[DemoCluster]:
-    """A broker of ours in this process, gone when the context ends."""
+    """An embedded broker in this process, which is stopped when the context ends."""
     say("starting an embedded broker in this process; --broker kafka starts a real one")
     settings = {"group.consumer.heartbeat.interval.ms": _HEARTBEAT_MS}
     with EmbeddedKafka(topics={"orders": _PARTITIONS}, settings=settings) as kafka:
@@ -91,7 +91,7 @@ def embedded_cluster(say: Say) -> Iterator[DemoCluster]:
 
 @contextlib.contextmanager
 def kafka_cluster(say: Say) -> Iterator[DemoCluster]:
-    """Real Kafka, one broker, gone when the context ends."""
+    """One real Kafka broker, which is stopped when the context ends."""
     say(f"starting real Kafka {KAFKA_VERSION} on this machine, which takes a few seconds")
     with KafkaCluster() as kafka:
         admin = ClusterAdmin(kafka.bootstrap_servers)
@@ -99,7 +99,7 @@ def kafka_cluster(say: Say) -> Iterator[DemoCluster]:
         admin.set_group_config("orders-app", consumer_heartbeat_interval_ms=_HEARTBEAT_MS)
         say(_INTERVAL)
         yield DemoCluster(
-            title=f"real Kafka {KAFKA_VERSION}, embedded",
+            title=f"real Kafka {KAFKA_VERSION}",
             bootstrap_servers=kafka.bootstrap_servers,
             topic="orders",
             group="orders-app",
@@ -112,9 +112,9 @@ def kafka_cluster(say: Say) -> Iterator[DemoCluster]:
 
 @contextlib.contextmanager
 def user_cluster(bootstrap_servers: str, say: Say) -> Iterator[DemoCluster]:
-    """The user's cluster: what is created there has a new, unique name and is deleted when the context ends."""
+    """The user's cluster. The topic and group that are created there have unique names, and are deleted when the context ends."""
     name = f"membership-client-demo-{uuid.uuid4().hex[:12]}"
-    # Refuses an address that no member could use.
+    # Raises ConfigError for an address that no member could use.
     MemberConfig(bootstrap_servers=bootstrap_servers, group_id=name)
     client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
     _check_contact(client, bootstrap_servers)
@@ -155,7 +155,7 @@ def _create_topic(bootstrap_servers: str, name: str) -> ClusterAdmin:
 
 
 def _delete(kind: str, name: str, futures: Mapping[str, Future[None]], say: Say) -> None:
-    """If one deletion fails, the next is tried nevertheless."""
+    """Say whether the deletion succeeded. It raises nothing, so that the next deletion is tried, too."""
     try:
         futures[name].result(_DELETE_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:

@@ -1,4 +1,4 @@
-"""All that can happen in a demonstration, as frozen values.
+"""The events of a demonstration, as frozen values.
 
 `at` is the monotonic clock. All processes of a machine share it, so the reports of two members can be put in order.
 """
@@ -14,7 +14,7 @@ from membership_client.demo.kit import GroupSeen, Remark
 
 
 class StepKind(enum.Enum):
-    """What a step shows. It decides which expectations are checked."""
+    """The kind of a step, which decides which expectations are checked."""
 
     JOIN = "join"
     LATE = "late"
@@ -50,7 +50,7 @@ class StepBegan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepEnded:
-    """`settled`: the group reached in time the state that the step waited for."""
+    """A step ended. `settled` says whether the group reached the state that the step waited for in time."""
 
     at: float
     number: int
@@ -87,8 +87,8 @@ class ProcessEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Complained:
-    """A line on the standard error of the process, where warnings of the log go."""
+class ErrorLine:
+    """A line on the standard error of the process, to which the log writes its warnings."""
 
     at: float
     name: str
@@ -131,7 +131,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """The member left. `outcome` is that of its last step, which tells the coordinator."""
+    """The member left. `outcome` is that of the last step of its close, which tells the coordinator."""
 
     at: float
     name: str
@@ -151,7 +151,7 @@ DemoEvent = (
     | ReasonsLogged
     | Started
     | ProcessEnded
-    | Complained
+    | ErrorLine
     | MemberReport
 )
 
@@ -173,7 +173,7 @@ class MemberRole:
 
 @dataclass(frozen=True, slots=True)
 class LeaveRequest:
-    """The only message that it gets later."""
+    """The message that asks a member's process to leave."""
 
     mode: LeaveMode
     reason: str

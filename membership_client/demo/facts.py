@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One step in numbers. Partitions and members without a value are missing in the mappings."""
+    """The figures of one step. Partitions and members without a value are missing in the mappings."""
 
     step: StepBegan
     seconds: float
@@ -39,23 +39,23 @@ class Facts:
     owners_before: Mapping[int, str]
     owners_after: Mapping[int, str]
     ownerless_s: Mapping[int, float]
-    """Per partition, how long it had no owner, after its first owner."""
+    """For each partition, how long it had no owner after its first owner."""
     shared: tuple[int, ...]
     """Partitions that two members owned at once."""
     callbacks: Mapping[str, int]
     rebalances: Mapping[str, int]
-    """How often each member began to reconcile."""
+    """How often each member entered RECONCILING."""
     epoch_before: int
     epoch_after: int
     pids: Mapping[str, tuple[int, ...]]
-    """The processes each member started."""
+    """The pids of the processes that each member started."""
     recovered_s: Mapping[str, float]
-    """From the start of a member's process to its last assignment."""
+    """For each member, the time from the start of its process to its last assignment."""
     closed: tuple[Closed, ...]
     members_left: int | None
-    """How many members the coordinator counts at the end; None where it cannot be asked."""
+    """How many members the coordinator counts at the end; None if it cannot be asked."""
     reasons_logged: tuple[str, ...] | None
-    """None where the broker's log cannot be read."""
+    """The reasons in the broker's log; None if the log cannot be read."""
 
     @property
     def moved(self) -> Mapping[int, tuple[str, str]]:
@@ -157,7 +157,7 @@ def _recoveries(within: Sequence[DemoEvent]) -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time in which a partition had one owner, or none (`owner` None). `ends` is None if it lasts."""
+    """A time in which a partition had one owner, or none (`owner` is None). `ends` is None if the span has not ended."""
 
     owner: str | None
     begins: float
@@ -167,7 +167,7 @@ class Span:
         return self.begins <= at and (self.ends is None or at < self.ends)
 
     def seconds_within(self, begins: float, ends: float) -> float:
-        """How many seconds of it are in that time."""
+        """How many seconds of the span are in that time."""
         own_end = ends if self.ends is None else min(ends, self.ends)
         return max(0.0, own_end - max(begins, self.begins))
 
@@ -180,7 +180,7 @@ def owned_spans(events: Iterable[DemoEvent]) -> Mapping[int, Sequence[Span]]:
         if isinstance(event, Called) and event.kind == "assigned":
             held.update({(event.pid, partition): event for partition in event.partitions})
             continue
-        for key in _let_go(event, held):
+        for key in _no_longer_owned(event, held):
             taken = held.pop(key)
             lanes[key[1]].append(Span(taken.name, taken.at, event.at))
     for (_, partition), taken in held.items():
@@ -192,14 +192,14 @@ def _relevant(events: Iterable[DemoEvent]) -> Iterable[Called | ProcessEnded]:
     return (event for event in events if isinstance(event, Called | ProcessEnded))
 
 
-def _let_go(event: Called | ProcessEnded, held: Mapping[tuple[int, int], Called]) -> list[tuple[int, int]]:
-    """The partitions that a process owns no longer: those it gave up, or all if it ended."""
+def _no_longer_owned(event: Called | ProcessEnded, held: Mapping[tuple[int, int], Called]) -> list[tuple[int, int]]:
+    """The partitions that a process no longer owns: those that it gave up, or all if it ended."""
     mine = [key for key in held if key[0] == event.pid]
     return mine if isinstance(event, ProcessEnded) else [key for key in mine if key[1] in event.partitions]
 
 
 def gaps(lane: Sequence[Span]) -> list[Span]:
-    """When the partition had no owner, after its first owner."""
+    """The spans in which the partition had no owner, after its first owner."""
     between = [Span(None, a.ends, b.begins) for a, b in pairwise(lane) if a.ends is not None and a.ends < b.begins]
     last = lane[-1].ends if lane else None
     return between if last is None else [*between, Span(None, last)]
@@ -210,5 +210,5 @@ def owner_at(lane: Sequence[Span], at: float) -> str | None:
 
 
 def overlaps(lane: Sequence[Span]) -> list[tuple[Span, Span]]:
-    """When two members owned the partition at once: never, if the group works."""
+    """Pairs of spans in which two members owned the partition at once. There are none if the group works."""
     return [(a, b) for a, b in pairwise(lane) if a.ends is None or a.ends > b.begins]

@@ -1,4 +1,4 @@
-"""Shared by both demonstrations, `membership-client demo` and `membership-client-spark demo`: values, exit codes, pictures."""
+"""Code that `membership-client demo` and `membership-client-spark demo` share: values, exit codes, pictures."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ OK, NOT_AS_EXPECTED, CANNOT_RUN, INTERRUPTED = 0, 1, 2, 130
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the block with KeyboardInterrupt, as Ctrl-C does.
+    """In its `with` block, SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does.
 
-    C code that a signal interrupts may raise an exception of its own instead: confluent-kafka raises TypeError. Also then the block
-    ends with KeyboardInterrupt. The handlers stay after the block.
+    C code that a signal interrupts may raise another exception (confluent-kafka: TypeError); then the block ends with
+    KeyboardInterrupt as well. The handlers stay installed after the block.
     """
     arrived: list[int] = []
 
@@ -57,7 +57,7 @@ def interruptible() -> Iterator[None]:
         raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # As nohup sets it.
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP.
             signal.signal(number, interrupt)
     try:
         yield
@@ -71,7 +71,7 @@ def interruptible() -> Iterator[None]:
 
 
 def svg_problem(file: Path | None) -> str | None:
-    """Why no picture can be saved in the file, before anything is started; None if it can, or none is wanted."""
+    """Why no picture can be saved in the file; None if it can, or if no file is given. Called before anything is started."""
     if file is None:
         return None
     if importlib.util.find_spec("rich") is None:
@@ -89,5 +89,5 @@ def picture_console(width: int) -> Console:
 def save_picture(console: Console, file: Path, *, title: str, unique_id: str) -> None:
     """Write what the console has printed to an SVG file."""
     svg = console.export_svg(title=title, unique_id=unique_id)
-    # Without fonts from the network: the picture fetches nothing, and the reader's monospaced font is used.
+    # The fonts are left out, so that the picture fetches nothing from the network. Readers see their own monospaced font.
     file.write_text(re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL))

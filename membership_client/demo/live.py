@@ -26,7 +26,7 @@ _WIDEST = 120
 
 
 class LiveView:
-    """A context in which the terminal shows the live view; its last frame stays on the screen."""
+    """In its `with` block, the terminal shows the live view, whose last frame stays on the screen."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording

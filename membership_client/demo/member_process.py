@@ -1,7 +1,7 @@
 """One member in a process of its own: `python -m membership_client.demo.member_process ROLE`, ROLE as JSON.
 
-Prints what happens to it, a JSON object per line, until it is asked to leave or its input ends, which it does with the
-process that started it.
+It prints its reports, one JSON object per line, until it is asked to leave or its input ends. The input ends with the process
+that started this one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ORPHAN_TIMEOUT_S = 1.0
 
 
 def main() -> None:
-    """The program: joins, reports, leaves."""
+    """Join the group, report, and leave."""
     role = decode_role(sys.argv[1])
     reporter = Reporter(role.name)
     config = MemberConfig(
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _leave(member: GroupMember, reporter: Reporter, line: str) -> None:
-    """Leaves and reports it. An empty line is the end of the input: the demonstration is gone, perhaps with the broker."""
+    """Leave the group and report it. An empty line means that the input, and so the demonstration, has ended."""
     leave = decode_leave(line) if line else LeaveRequest(LeaveMode.LEAVE, "the demonstration was ended")
     report = member.close(leave.mode, reason=leave.reason, timeout_s=_LEAVE_TIMEOUT_S if line else _ORPHAN_TIMEOUT_S)
     reporter.saw(member.snapshot)
@@ -72,7 +72,7 @@ def _leave(member: GroupMember, reporter: Reporter, line: str) -> None:
 
 
 class Reporter(RebalanceListener):
-    """Prints what happens to the member. May be called on any thread; lines are never mixed."""
+    """Prints the member's reports. For any thread: lines are never mixed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -134,7 +134,7 @@ def _numbers(partitions: Iterable[TopicPartition]) -> tuple[int, ...]:
 
 
 def _alike(last: Seen, seen: Seen) -> bool:
-    """Whether both show the same, confirmed by the same heartbeat. The age is computed from two clock readings, hence the slack."""
+    """Whether both show the same, confirmed by the same heartbeat. Ages may differ a little, because two clock readings make one."""
     if last != replace(seen, at=last.at, confirmed_at=last.confirmed_at):
         return False
     return abs((seen.confirmed_at or 0.0) - (last.confirmed_at or 0.0)) < _CLOCK_SLACK_S

@@ -1,4 +1,4 @@
-"""The list of what happened, shared by the threads that add to it, wait for it or show it."""
+"""The recorded events, shared by the threads that add events, wait for them or show them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """Every method may be called from any thread. Watchers are called with each event, in the recorded order."""
+    """A list of events. Any thread may call any method. Watchers are called with each event, in the recorded order."""
 
     def __init__(self) -> None:
         self.began_at = time.monotonic()
@@ -50,7 +50,7 @@ class Recording:
 
     @property
     def group(self) -> GroupState:
-        """The state at this moment, as a value that does not change any more."""
+        """The state of the group at this moment, as an immutable value."""
         return self._group
 
     def wait(self, condition: Callable[[GroupState], bool], timeout_s: float) -> bool:
@@ -64,7 +64,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRow:
-    """One member: its newest process, and the last report of that."""
+    """One member: its newest process, and the last report of this process."""
 
     name: str
     pid: int
@@ -80,7 +80,7 @@ class MemberRow:
 
     @property
     def has_failed(self) -> bool:
-        """Its process has ended, or a fatal error has ended the member."""
+        """Whether the member's process has ended, or a fatal error has ended the member."""
         return self.exit_code is not None or (self.seen is not None and self.seen.state is MemberState.FATAL)
 
 

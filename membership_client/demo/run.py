@@ -38,7 +38,7 @@ class Options:
     """The command line."""
 
     broker: BrokerKind | None = None
-    """None: embedded."""
+    """The address of the user's cluster; None for an embedded broker."""
     bootstrap_servers: str | None = None
     plain: bool = False
     svg: Path | None = None
@@ -86,7 +86,7 @@ def _view(options: Options, recording: Recording) -> PlainView | LiveView:
 
 
 def _is_screen() -> bool:
-    """Can the output be redrawn, in colours, with more than ASCII?"""
+    """Whether the output is a terminal that can be redrawn, with colours and Unicode."""
     out = sys.stdout
     return out.isatty() and os.environ.get("TERM") != "dumb" and (out.encoding or "").lower().startswith("utf")
 

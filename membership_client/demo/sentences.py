@@ -1,4 +1,4 @@
-"""What happens, in sentences, for the timeline and for plain output."""
+"""Sentences about the events, for the timeline and for plain output."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from membership_client.demo.events import (
     Called,
     Closed,
     ClusterReady,
-    Complained,
     DemoEvent,
+    ErrorLine,
     ProcessEnded,
     ReasonsLogged,
     Seen,
@@ -53,13 +53,13 @@ def sentences_of(events: Iterable[DemoEvent]) -> list[Sentence]:
 
 
 class SentenceWriter:
-    """Turns events into sentences. It remembers states, and mentions changes only, each with its cause."""
+    """Turns events into sentences. It remembers states, and mentions only changes, each with its cause."""
 
     def __init__(self) -> None:
         self._states: dict[int, tuple[MemberState, int]] = {}
         self._newcomers: list[str] = []
         self._last_owners: dict[int, str] = {}
-        self._complaints: set[tuple[int, str]] = set()
+        self._error_lines: set[tuple[int, str]] = set()
 
     def sentence_for(self, event: DemoEvent) -> Sentence | None:
         """The sentence for an event; None if it changes nothing that is shown."""
@@ -68,8 +68,8 @@ class SentenceWriter:
                 return self._seen(event)
             case Called():
                 return self._called(event)
-            case Complained():
-                return self._complained(event)
+            case ErrorLine():
+                return self._error_line(event)
             case Started():
                 self._newcomers.append(event.name)
                 return _started(event)
@@ -106,20 +106,20 @@ class SentenceWriter:
         return f"takes {numbers(called.partitions)}{origin}"
 
     def _why(self, called: Called) -> str:
-        """The cause that the member gives; if that is only a change of the group, also the member that joined."""
+        """The cause that the member gives; if it is only a change of the group, also the member that joined."""
         kind, _, detail = called.cause.partition(": ")
         others = [name for name in self._newcomers if name != called.name]
         if kind == CauseKind.GROUP_CHANGED.value and called.kind == "revoked" and others:
             return f"{others[-1]} joined: {detail}"
         return detail if detail.startswith(kind) else called.cause
 
-    def _complained(self, complained: Complained) -> Sentence | None:
-        """A line of the log, once: a member logs a problem again when it knows more of it."""
-        text = re.sub(r"^\[[^]]*\]: ", "", complained.text)
-        if (complained.pid, text) in self._complaints:
+    def _error_line(self, line: ErrorLine) -> Sentence | None:
+        """The sentence for a line of the log; None for a repeated one. A member logs a problem again when it knows more of it."""
+        text = re.sub(r"^\[[^]]*\]: ", "", line.text)
+        if (line.pid, text) in self._error_lines:
             return None
-        self._complaints.add((complained.pid, text))
-        return Sentence(complained.at, complained.name, text, "note")
+        self._error_lines.add((line.pid, text))
+        return Sentence(line.at, line.name, text, "note")
 
 
 def _started(started: Started) -> Sentence:
@@ -132,7 +132,7 @@ def _gone(event: ProcessEnded | Closed) -> Sentence | None:
     if isinstance(event, Closed):
         return Sentence(at, who, f"left, reason: {event.reason} ({event.outcome})", "give")
     if event.code == 0:
-        return None  # Its close was reported before.
+        return None  # The close of this process was reported before.
     if event.code == _KILLED:
         return Sentence(at, who, "was killed with SIGKILL: it could not leave the group", "bad")
     return Sentence(at, who, f"ended unexpectedly, with code {event.code}", "bad")
@@ -159,7 +159,7 @@ def _about_cluster(event: DemoEvent) -> Sentence | None:
 
 
 class PlainView:
-    """A context in which all that is recorded is printed."""
+    """In its `with` block, all recorded events are printed."""
 
     def __init__(self, recording: Recording) -> None:
         self._began_at = recording.began_at
@@ -187,5 +187,5 @@ class PlainView:
 
 
 def _stop_playing() -> None:
-    """The reader of our output is gone: the demonstration ends as if it was interrupted."""
+    """End the demonstration as if it was interrupted, because the reader of its output has gone."""
     os.kill(os.getpid(), signal.SIGTERM)

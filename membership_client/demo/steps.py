@@ -1,4 +1,4 @@
-"""The steps of the demonstration: what is done to the members, what each step waits for, and the members' processes."""
+"""The steps of the demonstration: what each step does to the members and waits for, and the members' processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import membership_client
 from membership_client import LeaveMode
 from membership_client.demo.events import (
     ClusterReady,
-    Complained,
+    ErrorLine,
     LeaveRequest,
     MemberRole,
     ProcessEnded,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 A, B, C = "orders-a", "orders-b", "orders-c"
 
 _INSTANCE_IDS: dict[str, str | None] = {A: None, B: B, C: C}
-"""The first is a dynamic member, the others are static."""
+"""The names of the members. The first is dynamic, the others are static."""
 
 _REASONS = {A: "scaled down", B: "its machine is drained", C: "the demonstration is over"}
 
@@ -45,9 +45,9 @@ _ABSENCE_S = 1.0
 """How long a restart takes: long enough to show that no other member gets the partitions meanwhile."""
 _END_TIMEOUT_S = 3.0
 _DWELL_S = 1.5
-"""Time to look at the result, before the next step."""
+"""The time in which users can look at the result, before the next step."""
 _QUIET_CONFIRMATIONS = 2
-"""Another member that was confirmed this often afterwards, without a rebalance, did not notice the step."""
+"""If another member was confirmed this often after the step, without a rebalance, the step did not affect it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class DemoStep:
     title: str
     members: tuple[str, ...]
     act: Callable[[], bool]
-    """Does the step; returns whether the group settled in time."""
+    """Does the step, and returns whether the group settled in time."""
 
 
 class Demonstration:
-    """A context; at its end no process of a member is left, however it ends."""
+    """Runs the steps in its `with` block, whose end kills all members' processes that are left."""
 
     def __init__(self, cluster: DemoCluster, recording: Recording) -> None:
         self._cluster = cluster
@@ -178,7 +178,7 @@ class Demonstration:
         return True
 
     def _stays_quiet(self, names: set[str]) -> bool:
-        """Waits until the coordinator has confirmed each of these twice: a rebalance would have reached them by then."""
+        """Waits until the coordinator has confirmed each of these members twice. A rebalance would have reached them by then."""
         rows = self._recording.group.rows
         wanted = {name: rows[name].confirmations + _QUIET_CONFIRMATIONS for name in names}
         return self._wait(
@@ -186,7 +186,7 @@ class Demonstration:
         )
 
     def _wait(self, names: set[str], condition: Callable[[GroupState], bool]) -> bool:
-        """False if the condition does not hold in time; at once if one of these members has failed."""
+        """Waits until the condition holds. False if it does not in time, or as soon as one of these members has failed."""
         self._recording.wait(lambda group: condition(group) or has_failed(group, names), self._cluster.patience_s)
         return condition(self._recording.group)
 
@@ -205,33 +205,33 @@ def has_failed(group: GroupState, names: set[str]) -> bool:
     return any(group.rows[name].has_failed for name in names)
 
 
-# --- the process of a member, as the demonstration starts, hears and ends it -----------------------------------------
+# --- the process of a member -----------------------------------------------------------------------------------------
 
 _LEAVE_TIMEOUT_S = 10.0
 
 
 class MemberHandle:
-    """One process, started by the constructor, so that its owner can end it whatever happens before `begin`."""
+    """The process of a member. The constructor starts it, so that its owner can end it even before `begin`."""
 
     def __init__(self, role: MemberRole, recording: Recording) -> None:
         self._role = role
         self._recording = recording
         self._readers: list[threading.Thread] = []
         self._process = subprocess.Popen(
-            # -P keeps the current directory, whose file names are the user's, off the new process's import path.
+            # -P keeps the current directory off the import path: the user's files may have names of modules.
             [sys.executable, "-P", "-m", "membership_client.demo.member_process", encode_role(role)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env=_environment(),
-            # Ctrl-C must reach the demonstration only, which then ends its members.
+            # Ctrl-C must reach only the demonstration, which then ends its members.
             start_new_session=True,
         )
         self._pid = self._process.pid
 
     def begin(self) -> None:
-        """Records its start, and from now on its reports."""
+        """Records the start of the process, and its reports from now on."""
         role = self._role
         self._recording.add(Started(at=time.monotonic(), name=role.name, pid=self._pid, instance_id=role.instance_id))
         for read in (self._read_reports, self._read_errors):
@@ -240,25 +240,25 @@ class MemberHandle:
             self._readers.append(reader)
 
     def leave(self, leave: LeaveRequest) -> None:
-        """Asks it to leave and end; returns at once. Does nothing if it has ended, for example because a user killed it."""
+        """Asks the process to leave and end, and returns at once. Does nothing if it has ended, for example by a user's kill."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(encode_leave(leave) + "\n")
             self._process.stdin.flush()
 
     def kill(self) -> None:
-        """SIGKILL, and returns when its end is recorded; does nothing to a process that has ended."""
+        """Kills the process with SIGKILL, and returns when its end is recorded. Does nothing if it has ended."""
         self._process.kill()
         self.join()
 
     def close_input(self) -> None:
-        """Closes its input, so that it leaves and ends; returns at once."""
+        """Closes the input of the process, so that it leaves and ends. Returns at once."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
 
     def join(self, timeout_s: float = _LEAVE_TIMEOUT_S) -> None:
-        """Waits until it has ended and all its reports are recorded. Kills it after `timeout_s`."""
+        """Waits until the process has ended and all its reports are recorded. Kills it after `timeout_s`."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -279,7 +279,7 @@ class MemberHandle:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             if text := line.strip():
-                self._recording.add(Complained(at=time.monotonic(), name=self._role.name, pid=self._pid, text=text))
+                self._recording.add(ErrorLine(at=time.monotonic(), name=self._role.name, pid=self._pid, text=text))
 
 
 def _environment() -> dict[str, str]:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Computed from the recording alone."""
+    """The summary of a run, computed from the recording alone."""
 
     steps: tuple[tuple[Facts, tuple[Check, ...]], ...]
     missing: int
-    """Steps that were not reached."""
+    """The number of steps that were not reached."""
     events: int
 
     @property
@@ -45,7 +45,7 @@ def summarize(events: Sequence[DemoEvent]) -> Summary:
 
 
 def verdict(summary: Summary) -> str:
-    """The last line."""
+    """The last line of the summary."""
     if summary.as_expected:
         count = sum(len(checks) for _, checks in summary.steps)
         return f"All {count} expectations were met."
@@ -170,7 +170,7 @@ def _others_unaffected(facts: Facts) -> Iterator[Check]:
 def _clean_leaves(facts: Facts) -> Iterator[Check]:
     for name in facts.step.members:
         closed = [c for c in facts.closed if c.name == name]
-        how = f"left: {closed[-1].outcome}" if closed else "never said that it left"
+        how = f"left: {closed[-1].outcome}" if closed else "did not report that it left"
         yield Check(bool(closed) and closed[-1].clean, f"{name} {how}")
 
 

@@ -49,7 +49,7 @@ _BORDER = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What the view shows at one moment."""
+    """The values that the view shows at one moment."""
 
     events: Sequence[DemoEvent]
     began_at: float
@@ -59,7 +59,7 @@ class Picture:
 
 
 def render(picture: Picture) -> RenderableType:
-    """Fits a terminal of 80 columns and 24 lines, and fills a larger one."""
+    """The view for a terminal of at least 80 columns and 24 lines. It fills a larger one."""
     group = group_state(picture.events)
     colours = _colours(group)
     partitions = group.cluster.partitions if group.cluster else 0
@@ -85,7 +85,7 @@ def render(picture: Picture) -> RenderableType:
 
 
 def _colours(group: GroupState) -> dict[str, str]:
-    """The colour of each member, by name, in the order in which members first appeared. Its next process keeps it."""
+    """The colour of each member by name, in the order in which members first appeared. The next process of a member has the same."""
     return {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(group.rows)}
 
 
@@ -174,7 +174,7 @@ def _owned(partitions: Sequence[int], colour: str) -> Text:
 # --- the summary -----------------------------------------------------------------------------------------------------
 
 _HEADINGS = ("moved", "longest\nownerless", "callbacks\nall/others", "others'\nrebalances", "group\nepoch", "met")
-"""`others` are the members that a step does not start, kill or end."""
+"""The columns of the summary. `others` are the members that a step does not start, kill or end."""
 
 
 def summary_view(summary: Summary, width: int) -> Group:
@@ -222,7 +222,7 @@ _LEAST_TICK = 8
 def lanes_view(
     events: Sequence[DemoEvent], partitions: int, colours: Mapping[str, str], now: float, width: int
 ) -> Group:
-    """Dots are before the first owner and after the last; hatched columns should have had an owner."""
+    """The lanes. Dots are before the first owner and after the last; hatched columns should have had an owner."""
     begins = next((h.at for h in events if isinstance(h, StepBegan)), now)
     leaving = next((h.at for h in events if isinstance(h, StepBegan) and h.kind is StepKind.LEAVE), now)
     scale = Timescale.fitting(begins, now, max(_LEAST_TICK, width - _LABEL))
@@ -248,7 +248,7 @@ def _draw(cell: Cell, colours: Mapping[str, str], *, owed: bool) -> tuple[str, s
 
 
 def _marks(events: Sequence[DemoEvent], scale: Timescale) -> Text:
-    """Where steps began, and where a member was killed."""
+    """The line with marks where steps began, and where a member was killed."""
     marks = [" "] * scale.columns
     for event in events:
         if isinstance(event, StepBegan):
@@ -270,7 +270,7 @@ def _seconds(scale: Timescale) -> Text:
 # --- time as columns -------------------------------------------------------------------------------------------------
 
 _SCALES_S = (0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0, 5.0, 10.0)
-"""Seconds per column. Few, so that the picture changes its scale seldom; close, so that it is seldom half empty."""
+"""The possible scales, in seconds per column. They are few, so that the scale seldom changes, and close, so that the picture is seldom half empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ class Cell:
     owner: str | None
     """The member that owned the partition for the longest part of that time; None if it had no owner."""
     first: bool
-    """The owner's time begins in this column."""
+    """Whether the owner's time begins in this column."""
 
 
 @dataclass(frozen=True, slots=True)

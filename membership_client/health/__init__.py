@@ -4,7 +4,7 @@
 """
 
 from membership_client.health.file import write
-from membership_client.health.judging import MemberReport
+from membership_client.health.probe_rules import MemberReport
 from membership_client.health.report import Report, report
 from membership_client.health.server import serve
 

@@ -1,4 +1,4 @@
-"""One request of a probe in, one answer out: no sockets."""
+"""The answer to one request of a probe, as bytes, without sockets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from http import HTTPStatus
 from membership_client.health.report import Report
 
 MOST_BYTES = 8192
-"""The longest head of a request that is read. A probe's has some two hundred bytes."""
+"""The longest head of a request that is read. The head of a probe's request has about two hundred bytes."""
 
 _END = re.compile(rb"\r?\n\r?\n")
 _LINE = re.compile(rb"(GET|HEAD) (/[!-~]*) HTTP/1\.[01]\r?\n")
@@ -23,7 +23,7 @@ _PROBES: dict[str, Callable[[Report], bool]] = {
 
 
 def answer_to(received: bytes, look: Callable[[], Report]) -> bytes | None:
-    """The whole answer; None while the head of the request is not complete."""
+    """The whole answer to the request; None while the head of the request is not complete."""
     if (found := _LINE.match(received)) is not None and _END.search(received):
         method, target = found[1].decode(), found[2].decode()
         path, _, query = target.partition("?")

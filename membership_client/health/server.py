@@ -1,4 +1,4 @@
-"""The port that probes ask: one thread, few connections, each for a short time."""
+"""The port for HTTP probes: one thread serves few connections, each for a short time."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from collections.abc import Callable
 from membership_client.arguments import checked_text, checked_whole, optional, shown
 from membership_client.errors import ConfigError
 from membership_client.health.answers import MOST_BYTES, answer_to
-from membership_client.health.report import Judge, Report, chosen
+from membership_client.health.report import HealthReporter, Report, chosen
 
 logger = logging.getLogger("membership_client")
 
 _MOST_CONNECTIONS = 32
-"""With one more the oldest is closed: a stranger who holds connections open must not keep probes out."""
+"""Most connections. One more closes the oldest, so that a client that holds connections open cannot keep probes out."""
 
 _CONNECTION_S = 2.0
-"""How long a connection may take. Kubernetes waits for a second, unless it is told otherwise."""
+"""How long a connection may take. By default Kubernetes waits for a second."""
 
 _LOOK_S = 1.0
-"""How often members are looked at, also if no probe comes: so it is known when each was ready last."""
+"""How often members are judged, also without a probe: this notes when each was last ready."""
 
 _AWAY_S = 3.0
-"""A thread that should look every second, and did not for so long, was stopped together with its process."""
+"""If this thread, which runs every second, did not run for this long, the whole process was stopped."""
 
 _STOP_S = 2.0
 """How long close() waits for the thread."""
 
 
 class HealthServer(contextlib.AbstractContextManager["HealthServer"]):
-    """Serves `/livez`, `/readyz` and `/startupz` until `close()`. Any thread."""
+    """Serves `/livez`, `/readyz` and `/startupz` until `close()`. For any thread."""
 
-    def __init__(self, listening: socket.socket, look: Callable[[], Report], forgive: Callable[[], None]) -> None:
+    def __init__(self, listening: socket.socket, look: Callable[[], Report], note_resumed: Callable[[], None]) -> None:
         self._listening = listening
         self.port: int = listening.getsockname()[1]
-        """Where it listens; that which the system chose if it was asked for 0."""
+        """The port on which it listens. If 0 was asked for, the system chose it."""
         self._look = look
-        self._forgive = forgive
+        self._note_resumed = note_resumed
         self._connections: dict[socket.socket, _Connection] = {}
         self._selector = selectors.DefaultSelector()
         self._wakeup, self._waker = socket.socketpair()
@@ -76,13 +76,13 @@ class HealthServer(contextlib.AbstractContextManager["HealthServer"]):
                 ready = self._selector.select(_LOOK_S / 2)
                 now = time.monotonic()
                 if now - looked_at > _AWAY_S:
-                    self._forgive()
+                    self._note_resumed()
                 if now - looked_at >= _LOOK_S:
                     self._look()
                     looked_at = now
                 self._turn([key.fileobj for key, _ in ready], now)
         except Exception:
-            logger.exception("The port for probes ended by a bug; please report it.")
+            logger.exception("The thread that answers probes ended because of a bug; please report it.")
         finally:
             self._abandon()
 
@@ -99,7 +99,7 @@ class HealthServer(contextlib.AbstractContextManager["HealthServer"]):
     def _accept(self, now: float) -> None:
         try:
             accepted, _ = self._listening.accept()
-        except OSError:  # It is gone already, or this process has no descriptor left.
+        except OSError:  # The peer has gone already, or this process has no descriptor left.
             time.sleep(0.01)
             return
         accepted.setblocking(False)
@@ -127,7 +127,7 @@ class HealthServer(contextlib.AbstractContextManager["HealthServer"]):
         connection.socket.close()
 
     def _abandon(self) -> None:
-        """Close all sockets; in a forked child its copies, so that the port is free when the parent has ended."""
+        """Close all sockets. In a forked child these are copies, which would occupy the port after the end of the parent."""
         self._selector.close()
         for own in (*self._connections, self._listening, self._wakeup, self._waker):
             own.close()
@@ -142,7 +142,7 @@ class _Connection:
         self._answered = False
 
     def turn(self, look: Callable[[], Report]) -> bool:
-        """Read or write what is possible now; False when it is done."""
+        """Read or write as much as is possible without waiting; False when the connection is done."""
         if self._answered:
             self.unsent = self.unsent[self.socket.send(self.unsent) :] if self.unsent else b""
             if not self.unsent:
@@ -176,20 +176,21 @@ def serve(*members: object, port: int, host: str | None = None) -> HealthServer:
                 print(f"http://localhost:{probes.port}/livez")
 
 
-    Of these GroupMembers and Consumers, also of asyncio, or of all in this process, which may be made later. Port 0 takes a
-    free one, which is `.port` of what is returned; its `close()` ends it. Without a host it listens on all addresses.
-    ConfigError if it cannot listen there.
+
+    The answers are about these GroupMembers and Consumers, also of asyncio; without arguments about all in this process, also
+    those made later. Port 0 takes a free port: `.port` of the returned object has its number. Its `close()` stops serving.
+    Without a host it listens on all addresses. ConfigError if it cannot listen.
     """
     checked_whole("port", port, least=0, most=65535)
     optional(checked_text, "host", host)
-    find, judge = chosen(members), Judge()
+    find, reporter = chosen(members), HealthReporter()
     try:
         listening = _listen(host, port)
     except (OSError, UnicodeError) as error:
         where = f"port {port}" if host is None else f"{shown(host)}, port {port}"
-        reason = error.strerror if isinstance(error, OSError) else "that is no name of a host"
+        reason = error.strerror if isinstance(error, OSError) else "it is not a host name"
         raise ConfigError(f"Probes cannot be served on {where}: {reason}.") from error
-    return HealthServer(listening, lambda: judge.report(find()), judge.forgive)
+    return HealthServer(listening, lambda: reporter.report(find()), reporter.note_resumed)
 
 
 def _listen(host: str | None, port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""Stable values for group.instance.id, from what the platform numbers; what is not stable is refused, with the reason."""
+"""Stable values for group.instance.id, from numbers that platforms give. Names that change are refused, with the reason."""
 
 from membership_client.identity.host_slot import HostSlot
 from membership_client.identity.platforms import (

@@ -1,6 +1,6 @@
-"""A number on this host that no other process has: a locked file, which the kernel unlocks when the process ends.
+"""A number that no other process on this host has: a locked file, which the kernel unlocks when the process ends.
 
-No other user may open the file, because a user who can open a file, if only to read it, can lock it, too.
+No other user may open the file, because a user who can open it, even only to read it, can also lock it.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class HostSlot:
                 member.subscribe(["orders"])
 
     `instance_id` is `<name>-<host>-<number>`. The next process after a crash gets the same number, if no other process was
-    faster. All processes of one name and host must use the same directory, on a local disk that is not swept: by default
-    `~/.local/state/membership-client/slots`. A forked child does not hold its parent's slot. Lock files can be opened by
-    the user who runs these processes, and by no other.
+    faster. All processes of one name and host must use the same directory, on a local disk from which no program deletes old
+    files: by default `~/.local/state/membership-client/slots`. A forked child does not hold its parent's slot. Only the user
+    who runs these processes can open the lock files.
 
     Raises:
-        ConfigError: no legal name, or a directory or lock file that cannot be used, or that other users could lock.
-        SlotsTakenError: other processes have all of them.
+        ConfigError: the name is not legal, or the directory or lock file cannot be used, or other users could lock it.
+        SlotsTakenError: other processes hold all slots.
         UnstableIdentityError: the host's name is random, as in a container.
     """
 
@@ -65,7 +65,7 @@ class HostSlot:
     def close(self) -> None:
         """Release the slot. May be called again."""
         if self._file is not None:
-            # Unlocked, and not only closed: a child that was just forked may still have a copy of the descriptor.
+            # Closing alone would not unlock it while a child that was just forked has a copy of the descriptor.
             fcntl.flock(self._file, fcntl.LOCK_UN)
             self._drop()
 
@@ -94,7 +94,7 @@ def _check(name: str, host: str, slots: int) -> None:
 def _stable_host(given: str | None) -> str:
     """The name of this host. UnstableIdentityError for the name of a container.
 
-    Real hosts have names such as build-srv24, too, so five such letters count as random only in a pod.
+    Hosts may have names such as build-srv24, so a suffix of five random letters is refused only in a pod.
     """
     host = given or socket.gethostname()
     (refuse_generated if given is None and is_pod() else refuse_deployment)(host)
@@ -120,13 +120,13 @@ def _lock_first(folder: Path, name: str, slots: int) -> tuple[int, int]:
     raise SlotsTakenError(f"All {slots} slots of {name} in {folder} are taken.")
 
 
-def _let_go() -> None:
-    """In a forked child: the lock belongs to the parent, and would last longer than the parent here."""
+def _drop_in_child() -> None:
+    """In a forked child: drop the parent's slots. Open copies of the descriptors would keep them after the parent's end."""
     for slot in list(_held):
         slot._drop()  # noqa: SLF001 - the same file
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_drop_in_child)
 
 
 # --- the locked file -------------------------------------------------------------------------------------------------
@@ -151,21 +151,23 @@ def lock_directory(folder: Path) -> Path:
 
 
 def lock_file(path: Path) -> int | None:
-    """The open file, locked, or None if another process has locked it.
+    """The open and locked file; None if another process has locked it.
 
     Raises:
-        ConfigError: it cannot be opened or locked, is no plain file, or belongs to another user.
+        ConfigError: the file cannot be opened or locked, is no plain file, or belongs to another user.
     """
     while (file := _opened(path)) is not None:
         if _has_name(file, path):
             return file
-        os.close(file)  # It was deleted before it was locked: the next process would lock another file.
+        os.close(
+            file
+        )  # The file was deleted before it was locked: the next process would lock a new file of that name.
     return None
 
 
 def _opened(path: Path) -> int | None:
     try:
-        # No link is followed, since the file will be emptied.
+        # A symbolic link is not followed, because the file will be emptied.
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise ConfigError(f"{path} cannot be opened ({error.strerror}): delete it, or {_ELSEWHERE}.") from error
@@ -181,12 +183,12 @@ def _opened(path: Path) -> int | None:
     except ConfigError:
         os.close(file)
         raise
-    _sign(file)
+    _write_pid(file)
     return file
 
 
 def _close_to_others(file: int, path: Path) -> None:
-    """Make the file private: files of earlier versions could be read, and therefore locked, by every user."""
+    """Make the file private: every user could read, and therefore lock, files of earlier versions of this library."""
     found = os.fstat(file)
     if not stat.S_ISREG(found.st_mode):
         raise ConfigError(f"{path} is no plain file: delete it, or {_ELSEWHERE}.")
@@ -202,8 +204,8 @@ def _has_name(file: int, path: Path) -> bool:
         return False
 
 
-def _sign(file: int) -> None:
-    """Write the pid into the file, for operators who look for the holder. A full disk is no reason to fail."""
+def _write_pid(file: int) -> None:
+    """Write the pid into the file, for operators who look for the holder. Errors such as a full disk are ignored."""
     with contextlib.suppress(OSError):
         os.ftruncate(file, 0)
         os.write(file, f"{os.getpid()}\n".encode())

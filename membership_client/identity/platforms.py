@@ -1,4 +1,4 @@
-"""Identities from what platforms number: pods of a StatefulSet, tasks of ECS and Nomad, and any number with a name."""
+"""Instance ids from numbers that platforms give: pods of a StatefulSet, tasks of ECS and Nomad, and any number with a name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class UnstableIdentityError(ConfigError):
 
 
 class SlotsTakenError(MembershipError):
-    """Other processes of this host have all slots."""
+    """Other processes of this host hold all slots."""
 
     advice = "Stop one of these processes, or allow more slots."
 
@@ -33,14 +33,14 @@ _ORDINAL = re.compile(r".+-(0|[1-9][0-9]*)")
 
 
 def stateful_set_id(pod_name: str | None = None) -> str:
-    """The pod's own name, such as `till-3`: its replacement has the same.
+    """The pod's own name, such as `till-3`, which its replacement has, too.
 
-    Without an argument POD_NAME, if the pod's manifest sets it, or else the host name, which a pod shares. A pod on its
-    node's own network (hostNetwork) has the node's host name instead: there the manifest must set POD_NAME.
+    Without an argument it takes POD_NAME, if the pod's manifest sets it, or else the host name, which is the pod's name. A
+    pod on its node's network (hostNetwork) has the node's host name instead: there the manifest must set POD_NAME.
 
     Raises:
-        UnstableIdentityError: the name is random, or has no number. Five digits that Kubernetes may have drawn at random
-            count as random: a StatefulSet has not got that far. Or this is no pod, and its host name means something else.
+        UnstableIdentityError: the name is random, has no number, or is the host name of a process outside Kubernetes. Five
+            digits count as random, because Kubernetes may have drawn them, and no StatefulSet has so many pods.
     """
     name = optional(checked_text, "pod_name", pod_name) or os.environ.get("POD_NAME") or _host_name_of_pod()
     refuse_generated(name)
@@ -51,7 +51,7 @@ def stateful_set_id(pod_name: str | None = None) -> str:
 
 
 def is_pod() -> bool:
-    """Kubernetes tells every container of every pod where its API is."""
+    """Whether this process runs in a pod: Kubernetes sets the address of its API in every container."""
     return "KUBERNETES_SERVICE_HOST" in os.environ
 
 
@@ -76,7 +76,7 @@ def refuse_generated(name: str) -> None:
 
 
 def refuse_deployment(name: str) -> None:
-    """UnstableIdentityError for the name of a Deployment's pod: the only random suffix that names of hosts do not have."""
+    """UnstableIdentityError for the name of a Deployment's pod. Names of hosts do not look like it."""
     if match := _DEPLOYMENT.fullmatch(name):
         raise UnstableIdentityError(
             f"{name} is a pod of the Deployment {match[1]}: its suffix is random, and every replacement has another. Each "
@@ -92,9 +92,9 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def numbered_id(name: str, number: int) -> str:
-    """`<name>-<number>`: for a Spark slot (its partition number), an indexed Job, or any count of your own.
+    """`<name>-<number>`: for a Spark slot (its partition number), an indexed Job, or any number of your own.
 
-    The name is yours, and the same over restarts. ConfigError if the result is not a legal group.instance.id.
+    The name must be the same after each restart. ConfigError if the result is not a legal group.instance.id.
     """
     if type(name) is str and not name:
         raise ConfigError("The name is empty; give one that stays the same over restarts.")
@@ -106,8 +106,8 @@ def numbered_id(name: str, number: int) -> str:
 def nomad_id(environ: Mapping[str, str] = os.environ) -> str:
     """`<job>-<group>-<index>` of a Nomad allocation.
 
-    The index is unique among the allocations of one version of a job. A canary runs beside the allocation whose index it
-    has, and takes its place in the group or waits for it, by group.instance.id.conflict.
+    The index is unique among the allocations of one version of a job. A canary has the index of another allocation that
+    still runs: group.instance.id.conflict decides whether it takes that one's place in the group or waits for it.
     """
     checked_mapping("environ", environ)
     names = ("NOMAD_JOB_NAME", "NOMAD_GROUP_NAME", "NOMAD_ALLOC_INDEX")
@@ -123,16 +123,16 @@ def nomad_id(environ: Mapping[str, str] = os.environ) -> str:
 
 
 def ecs_id(name: str, *, variable: str = "MEMBER_SLOT", environ: Mapping[str, str] = os.environ) -> str:
-    """`<name>-<number>` of an ECS task, whose definition says the number in an environment variable.
+    """`<name>-<number>` of an ECS task, whose definition sets the number in an environment variable.
 
-    ECS itself numbers nothing: the tasks of a service are alike, and a task's id is new with every task.
+    ECS itself gives no stable numbers: the tasks of a service are alike, and every task has a new id.
     """
     given = checked_mapping("environ", environ).get(checked_text("variable", variable))
     if given is None:
         raise UnstableIdentityError(
-            f"{variable} is not set, and ECS gives its tasks no number that would outlast them: ids and addresses are new "
+            f"{variable} is not set, and ECS gives its tasks no number that stays when a task is replaced: ids and addresses are new "
             f"with every task. Run one service per member, each with a {variable} of its own in its task definition "
-            "(0, 1, ...); or, with tasks on EC2 instances that stay, a HostSlot."
+            "(0, 1, ...). If the tasks run on EC2 instances that stay, you can take a HostSlot instead."
         )
     return numbered_id(name, _number(variable, given))
 

@@ -1,1 +1,1 @@
-"""The keeper: a process that sends the heartbeats of this process while the interpreter is held. Loads as little as it can."""
+"""The keeper: a process that sends heartbeats while the interpreter of its parent is held. It imports as little as it can."""

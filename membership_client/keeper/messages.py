@@ -1,10 +1,10 @@
-"""Bytes between a process and its keeper, and the few bytes of Kafka's format that the keeper must understand."""
+"""Encodes messages between a process and its keeper, and reads the few fields of Kafka's answers that the keeper needs."""
 
 from __future__ import annotations
 
 import struct
 
-from membership_client.keeper.line import Order, Report
+from membership_client.keeper.order_state import KeeperReport, Order
 from membership_client.values import dataclass
 
 MOST_BYTES = 2**20
@@ -14,20 +14,20 @@ _ORDER = struct.Struct("=qiddd?i")
 _STOP = struct.Struct("=q")
 _REPORT = struct.Struct("=qid?")
 REPORT_BYTES = _REPORT.size
-"""Reports follow each other in a pipe; each is written at once, and so never in pieces."""
+"""The length of a report. Each is written to the pipe in one piece."""
 _INT32 = struct.Struct(">i")
 _NEVER = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A heartbeat as the broker wants it."""
+    """The bytes of a heartbeat request."""
 
     content: bytes
     epoch_at: int
-    """Where its epoch stands."""
+    """The position of the epoch in `content`."""
     tells_epoch: bool
-    """Does its answer tell the member epoch (KIP-848)?"""
+    """Whether the answer has the member epoch (KIP-848)."""
 
     def with_epoch(self, epoch: int) -> bytes:
         end = self.epoch_at + _INT32.size
@@ -46,7 +46,7 @@ def stop_bytes(number: int) -> bytes:
 
 
 def read_order(message: bytes) -> tuple[Order, Frame] | int:
-    """An order with its heartbeat, or the number of a stop."""
+    """An order and its heartbeat, or the number of a stop."""
     if message[:1] == b"S":
         (number,) = _STOP.unpack_from(message, 1)
         return int(number)
@@ -54,14 +54,14 @@ def read_order(message: bytes) -> tuple[Order, Frame] | int:
     return Order(number, epoch, at, interval_s, until), Frame(message[1 + _ORDER.size :], epoch_at, tells_epoch)
 
 
-def report_bytes(report: Report) -> bytes:
+def report_bytes(report: KeeperReport) -> bytes:
     confirmed_at = _NEVER if report.confirmed_at is None else report.confirmed_at
     return _REPORT.pack(report.number, report.epoch, confirmed_at, report.settled)
 
 
-def read_report(message: bytes) -> Report:
+def read_report(message: bytes) -> KeeperReport:
     number, epoch, confirmed_at, settled = _REPORT.unpack(message)
-    return Report(number, epoch, None if confirmed_at == _NEVER else confirmed_at, settled)
+    return KeeperReport(number, epoch, None if confirmed_at == _NEVER else confirmed_at, settled)
 
 
 # --- Kafka's answers -------------------------------------------------------------------------------------------------
@@ -75,10 +75,10 @@ def read_answer(payload: bytes, *, tells_epoch: bool) -> tuple[int, int | None]:
     """Error code and epoch of the answer to a heartbeat: v0 or v1 of ConsumerGroupHeartbeat, v1 to v4 of Heartbeat.
 
     Raises:
-        UnreadableError: it is none.
+        UnreadableError: the bytes are no such answer.
     """
     try:
-        # Correlation id; in flexible versions tagged fields, of which brokers send none; throttle time; error code.
+        # Correlation id; in flexible versions an empty list of tagged fields; throttle time; error code.
         flexible = tells_epoch or len(payload) == _V4_BYTES
         (code,) = struct.unpack_from(">h", payload, 9 if flexible else 8)
         if not tells_epoch or code:
@@ -90,11 +90,11 @@ def read_answer(payload: bytes, *, tells_epoch: bool) -> tuple[int, int | None]:
 
 
 _V4_BYTES = 12
-"""v1 to v3 have 10: an answer of the classic protocol is its error code and little else."""
+"""The length of a classic answer in version 4. Versions 1 to 3 have 10 bytes."""
 
 
 def _after_text(payload: bytes, at: int) -> int:
-    """Where a compact string ends: an unsigned varint of its length plus one, 0 for null."""
+    """The position after a compact string: an unsigned varint of its length plus one (0 for null), then its bytes."""
     length, shift = 0, 0
     while True:
         byte = payload[at]

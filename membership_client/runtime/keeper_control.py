@@ -14,7 +14,7 @@ from typing import Protocol
 from membership_client.core.events import Effect, Event, Heartbeat, KeeperReported, Send
 from membership_client.core.keeper import Watch, until, watch_of
 from membership_client.core.member import Member
-from membership_client.keeper.line import Report
+from membership_client.keeper.order_state import KeeperReport
 
 
 class Link(Protocol):
@@ -38,7 +38,7 @@ class Link(Protocol):
         could tell the coordinator, seconds later, what the member owned before: the coordinator would give the rest to others.
         """
 
-    def reports(self) -> Iterable[Report] | None:
+    def reports(self) -> Iterable[KeeperReport] | None:
         """The reports that came since the last call; None if the keeper has ended."""
 
     def reset(self) -> None:
@@ -133,7 +133,7 @@ class KeeperControl:
             self.link.stop(self._number)
             self._ordered = None
 
-    def _reported(self, report: Report | None) -> KeeperReported:
+    def _reported(self, report: KeeperReport | None) -> KeeperReported:
         epoch = self._asked_epoch if report is None else report.epoch
         return KeeperReported(self._asked_epoch, epoch, None if report is None else report.confirmed_at)
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from membership_client.core.events import ClassicHeartbeat, Heartbeat
 from membership_client.core.keeper import Watch
 from membership_client.errors import ConfigError
-from membership_client.keeper.line import Order, Report
 from membership_client.keeper.messages import REPORT_BYTES, Frame, order_bytes, read_report, stop_bytes
+from membership_client.keeper.order_state import KeeperReport, Order
 from membership_client.net.channel import OpenFailed
 from membership_client.runtime.keeper_process import KEEPER, CannotStartError, message_pair
 from membership_client.security import Security
@@ -85,7 +85,7 @@ class KeeperLink:
         self._not_before = float("-inf")
         self._failures = 0
         self._closed = False
-        self._unread: list[Report] = []
+        self._unread: list[KeeperReport] = []
         """Reports that were read while a stop was awaited."""
         self._framed: tuple[tuple[object, _Open], Frame | None] | None = None
 
@@ -145,7 +145,7 @@ class KeeperLink:
             awaited.register(line.ends.reports, select.POLLIN)
             awaited.poll(1000.0 * left_s)
 
-    def reports(self) -> Sequence[Report] | None:
+    def reports(self) -> Sequence[KeeperReport] | None:
         if self._line is not None:
             self._read(self._line)
         found, self._unread = self._unread, []

@@ -20,7 +20,7 @@ from membership_client.security.secret import Secret
 from membership_client.security.tokens import TokenError
 
 Assertion = Callable[[], Secret]
-"""Returns a new assertion. Blocks; raises TokenError."""
+"""A function that returns a new assertion. It may block; it raises TokenError."""
 
 _KEY = "sasl.oauthbearer.assertion."
 
@@ -53,7 +53,7 @@ class SignedAssertion:
     has_id: bool = False
 
     def check(self) -> None:
-        """ConfigError if no assertion can be made; its text shows nothing of the key."""
+        """ConfigError if no assertion can be made. Its text shows nothing of the key."""
         require_library(
             "cryptography", "crypto", f"signing an assertion ({_KEY}private.key.*, or give {_KEY}file instead)"
         )

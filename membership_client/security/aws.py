@@ -19,7 +19,7 @@ _ALGORITHMS = ("ES384", "RS256")
 _NAMES = ("region", "audience", "duration_seconds", "signing_algorithm", "sts_endpoint", "aws_debug")
 _MOST_TAGS = 50
 _CODE = re.compile(r"[A-Za-z0-9.]{1,64}")
-"""AWS error codes match this. Other text is not shown, because the endpoint chooses it."""
+"""The form of AWS error codes. Other text of the endpoint is not shown, because it may contain anything."""
 
 
 def aws_tokens(said: Mapping[str, str], extensions: Mapping[str, str]) -> Callable[[], Token]:
@@ -101,7 +101,7 @@ class AwsTokens:
 
 
 def _code_of(error: Exception) -> str:
-    """A comma and AWS's error code, such as AccessDenied; empty without one. For network errors boto3's response is None."""
+    """A comma and AWS's error code, such as AccessDenied; empty without a code, as in network errors."""
     try:
         code = error.response["Error"]["Code"]  # type: ignore[attr-defined]
     except (AttributeError, LookupError, TypeError):

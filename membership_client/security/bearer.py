@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from membership_client.security.assertion import Assertion
 
 Fetch = Callable[[], Token]
-"""Returns a new token. Blocks; raises TokenError."""
+"""A function that returns a new token. It may block; it raises TokenError."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSource:
-    """A source of tokens, and what matters for warnings about it."""
+    """A source of tokens, and facts for warnings about it."""
 
     fetch: Fetch
     endpoint: str | None = None
-    """The URL that secrets are sent to over the network; None if nothing leaves the host."""
+    """The URL to which secrets are sent over the network; None if nothing leaves the host."""
     is_signed: bool = True
     """False if tokens have no signature, so that anyone can make them."""
 
@@ -43,7 +43,7 @@ def token_source(given: Given) -> TokenSource:
         return _oidc(given)
     refuse(given, keys.OIDC, f"{BEARER}method is not oidc")
     if flag(given, keys.UNSECURED, default=False):
-        refuse(given, ("oauth_cb",), f"{keys.UNSECURED} makes tokens without it")
+        refuse(given, ("oauth_cb",), f"{keys.UNSECURED} makes tokens itself")
         return TokenSource(_unsecured(given), is_signed=False)
     callback: Callable[[str], Any] | None = given.get("oauth_cb")
     if not callable(callback):
@@ -65,7 +65,7 @@ def _oidc(given: Given) -> TokenSource:
     refuse(given, ("oauth_cb",), f"{BEARER}method=oidc asks the token endpoint")
     if flag(given, keys.UNSECURED, default=False):
         raise ConfigError(
-            f"{keys.UNSECURED} and {BEARER}method=oidc are both set: they are two ways to a token, set one of them."
+            f"{keys.UNSECURED} and {BEARER}method=oidc are both set: each of them is a source of tokens; set one of them."
         )
     kind = choice(given, f"{BEARER}metadata.authentication.type", ("none", "azure_imds", "aws_iam"), "none")
     from membership_client.security.tls_context import check_trust  # noqa: PLC0415 - loads ssl
@@ -75,7 +75,7 @@ def _oidc(given: Given) -> TokenSource:
         return TokenSource(_aws(given))
     text(
         given, f"{BEARER}sub.claim.name"
-    )  # Checked only: librdkafka needs the name of the claim, brokers find the principal themselves.
+    )  # Only checked: librdkafka uses the name of the claim; this library needs no principal.
     if kind == "azure_imds":
         return TokenSource(_azure(given), _remote(text(given, f"{BEARER}token.endpoint.url")))
     return _of_endpoint(given)
@@ -120,7 +120,7 @@ def _azure(given: Given) -> Fetch:
     refuse(
         given,
         (*keys.CLIENT, *keys.ASSERTION, f"{BEARER}grant.type", f"{BEARER}scope"),
-        "Azure knows who the virtual machine is",
+        "Azure identifies the virtual machine itself",
     )
     query = pairs(given, f"{BEARER}config").get("query")
     if query is None and f"{BEARER}token.endpoint.url" not in given:

@@ -19,9 +19,9 @@ class ConversationError(Exception):
 
 
 def converse(sasl: Sasl, host: str, within_s: float) -> tuple[Conversation, Secret | None]:
-    """A new conversation with that host, and its secret, or None. The caller must hide the secret in errors.
+    """A new conversation with that host, and the secret in it, if any. The caller must hide the secret in errors.
 
-    May block; raises TokenError.
+    It may block; it raises TokenError.
     """
     if sasl.kerberos is not None:
         return initiate(sasl.kerberos, host), None
@@ -61,12 +61,12 @@ def _bearer(token: Token) -> Conversation:
 
 
 _NO_SECURITY_LAYER = 1
-"""The bit for 'no security layer' among the layers that a broker offers; Kafka uses no other."""
+"""The bit for 'no security layer' among the layers that a broker offers. Kafka uses no other layer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kerberos:
-    """Service, principal and keytab; without a keytab the ticket cache of the process is used."""
+    """Service, principal and keytab. Without a keytab the ticket cache of the process is used."""
 
     service: str = "kafka"
     principal: str | None = None

@@ -84,7 +84,7 @@ Given = Mapping[str, Any]
 def refuse(given: Given, useless: Iterable[str], why: str) -> None:
     """ConfigError if one of these keys is set: a security key without effect is a dangerous mistake."""
     if idle := [key for key in useless if key in given]:
-        raise ConfigError(f"{', '.join(idle)}: of no use, because {why}.")
+        raise ConfigError(f"{', '.join(idle)}: no effect, because {why}. Remove the key, or correct the configuration.")
 
 
 def require(given: Given, needed: Iterable[str], why: str) -> None:
@@ -93,7 +93,7 @@ def require(given: Given, needed: Iterable[str], why: str) -> None:
 
 
 def choice(given: Given, key: str, choices: tuple[str, ...], default: str) -> str:
-    """The value, in upper or lower case, as `choices` spells it."""
+    """The choice that the value names in any case. ConfigError if it names none."""
     value = word(given.get(key, default)).lower()
     by_name = {each.lower(): each for each in choices}
     if value not in by_name:
@@ -102,12 +102,12 @@ def choice(given: Given, key: str, choices: tuple[str, ...], default: str) -> st
 
 
 def word(value: object) -> str:
-    """The value as a word. librdkafka takes True, False, 1 and 0 for words, too."""
+    """The value as a word. As in librdkafka, True, False, 1 and 0 count as words."""
     return value if isinstance(value, str) else shown(value)
 
 
 def text(given: Given, key: str) -> str | None:
-    """The text, or None. Errors never show the value, because a secret may be set under a wrong key."""
+    """The text; None if the key is not set. Errors never show the value, because a secret may be set under a wrong key."""
     value = given.get(key)
     if value is not None and not (isinstance(value, str) and value.strip() and _can_be_sent(value)):
         raise ConfigError(f"{key} must be a non-empty string that UTF-8 can encode, without NUL.")

@@ -39,7 +39,7 @@ class _UnusableError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _EndpointTokens:
-    """Base of all sources here: an endpoint, its trusted authorities, and extensions for the broker."""
+    """Base class of the sources in this file: an endpoint, its trusted authorities, and extensions for the broker."""
 
     url: str
     extensions: Mapping[str, str] = field(default_factory=dict)
@@ -62,18 +62,20 @@ class _EndpointTokens:
         except OSError as error:
             self._fail(f"{type(error).__name__}: {error}", secrets)
         except Exception as error:  # noqa: BLE001 - whatever an answer causes is a TokenError
-            # The type only: Python's texts quote status lines and headers, which may hold a secret in another encoding.
+            # Only the type: Python's texts quote status lines and headers, which may hold a secret in another encoding.
             self._fail(type(error).__name__, secrets)
 
     def _fail(self, why: str, secrets: tuple[Secret, ...]) -> NoReturn:
-        """Raise TokenError without secrets: an endpoint may send back what it received, and the URL's query may hold a secret."""
+        """Raise TokenError without secrets. The endpoint may send back a secret, and the URL's query may hold one."""
         for secret in secrets:
             why = secret.hide_in(why)
         raise TokenError(f"{self.url.partition('?')[0]} gave no token: {excerpt(why)}") from None
 
     def _opener(self) -> urllib.request.OpenerDirector:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        if self.url.startswith("https:"):  # Loading the system's authorities takes a tenth of a second.
+        if self.url.startswith(
+            "https:"
+        ):  # Only then, because loading the system's authorities takes a tenth of a second.
             trust(context, self.ca_location, self.ca_pem, "https.ca")
         return new_opener(context)
 
@@ -90,7 +92,7 @@ class _EndpointTokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OidcTokens(_EndpointTokens):
-    """Tokens for the client's id and secret."""
+    """Gets tokens for the client's id and secret."""
 
     client_id: str
     client_secret: Secret
@@ -110,13 +112,13 @@ class OidcTokens(_EndpointTokens):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtBearerTokens(_EndpointTokens):
-    """Tokens for a signed assertion."""
+    """Gets tokens for a signed assertion."""
 
     assertion: Callable[[], Secret]
     scope: str | None = None
 
     def __call__(self) -> Token:
-        """A new token, for a new assertion. Blocks; raises TokenError."""
+        """A new token for a new assertion. Blocks; raises TokenError."""
         shown = self.assertion()
         form = {"grant_type": _JWT_BEARER, "assertion": shown.reveal(), **({"scope": self.scope} if self.scope else {})}
         # Some endpoints, such as Google's, return an id_token, alone or beside an access_token that only they can read.
@@ -125,7 +127,7 @@ class JwtBearerTokens(_EndpointTokens):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImdsTokens(_EndpointTokens):
-    """Tokens for the identity of a virtual machine in Azure."""
+    """Gets tokens for the identity of a virtual machine in Azure."""
 
     query: str | None = None
 
@@ -169,7 +171,7 @@ def _life_s(token: str, expires_in: object, now: float) -> float:
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         life_s = math.nan
     if not math.isfinite(life_s):
-        raise _UnusableError("neither expires_in nor the token tells how many seconds the token lasts")
+        raise _UnusableError("neither expires_in nor the token says for how many seconds the token is valid")
     return life_s
 
 
@@ -216,7 +218,7 @@ class _TlsSocket(ssl.SSLSocket):
 
 
 def _wait_until(reading: socket.socket, ends_at: float | None) -> float:
-    """Give the next read the rest of the time, which starts with the first read. TimeoutError if no time is left."""
+    """Limit the next read to the time that is left since the first read. TimeoutError if no time is left."""
     now = time.monotonic()
     ends_at = now + TIMEOUT_S if ends_at is None else ends_at
     if now >= ends_at:

@@ -8,7 +8,7 @@ HIDDEN = "***"
 
 
 class Secret:
-    """A text that only `reveal()` returns: `repr`, `str` and formatting hide it, pickling and copying raise TypeError."""
+    """A text that only `reveal()` returns. `repr`, `str` and formatting hide it; pickling and copying raise TypeError."""
 
     __slots__ = ("_text",)
 
@@ -19,9 +19,9 @@ class Secret:
         return self._text
 
     def hide_in(self, text: str) -> str:
-        """`text` without this secret, in plain and in the encodings of JSON, URLs, forms and Latin-1: a peer may send it back.
+        """`text` without this secret, plain or encoded as in JSON, URLs, forms and Latin-1: a peer may send it back.
 
-        In upper and lower case, because both are right for the digits of an escape, such as %C3.
+        Upper and lower case count as equal, because the digits of an escape such as %C3 may be written in either.
         """
         import re  # noqa: PLC0415 - only errors need it
 
@@ -47,4 +47,6 @@ class Secret:
         return hash(self._text)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A secret is not pickled: send the configuration that it came from, over a channel you trust.")
+        raise TypeError(
+            "A secret cannot be pickled: send the configuration that it came from, over a channel you trust."
+        )

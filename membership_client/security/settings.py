@@ -32,7 +32,7 @@ class Tls:
     """A PEM file with certificates that were revoked."""
     certificate_location: str | None = None
     certificate_pem: Secret | None = None
-    """A Secret, because some files hold the private key beside the certificate."""
+    """Held as a Secret, because some files have the private key beside the certificate."""
     key_location: str | None = None
     key_pem: Secret | None = None
     key_password: Secret | None = None
@@ -69,7 +69,7 @@ class Sasl:
     tokens: TokenCache | None = None
     kerberos: Kerberos | None = None
     token_endpoint: str | None = field(default=None, repr=False)
-    """URL of the token endpoint on the network, or None. Not in the repr, because its query may hold a secret."""
+    """URL of the token endpoint on the network, or None. It is not in the repr, because its query may hold a secret."""
     is_signed: bool = True
     """False for tokens without a signature, which anyone can make."""
 
@@ -106,7 +106,7 @@ class Security:
         """
         security, rest = split_security(config)
         if rest:
-            raise ConfigError(f"{', '.join(map(shown, rest))}: not a key for security.")
+            raise ConfigError(f"{', '.join(map(shown, rest))}: not a configuration key for security.")
         return security
 
     @property
@@ -140,7 +140,7 @@ def split_security(config: Mapping[str, Any]) -> tuple[Security, dict[str, Any]]
 
 
 def _with_first_names(given: Given) -> Given:
-    """`given` with the main names of keys. ConfigError if a key is set by two names with different values."""
+    """`given` with the main names of its keys. ConfigError if a key is set under two names with different values."""
     for second, first in keys.ALIASES.items():
         if first in given and second in given and word(given[first]).upper() != word(given[second]).upper():
             raise ConfigError(
@@ -290,7 +290,7 @@ _said: set[str] = set()
 
 
 def warn_of_weaknesses(security: Security) -> None:
-    """Log what this process has not logged yet. Any thread; shows no secret."""
+    """Log the weaknesses that this process has not logged yet. For any thread; shows no secret."""
     for weakness in weaknesses_of(security):
         if weakness not in _said:
             _said.add(weakness)

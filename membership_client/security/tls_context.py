@@ -49,9 +49,9 @@ def _context(tls: Tls, _changed: tuple[int, ...]) -> ssl.SSLContext:
     if tls.cipher_suites is not None:
         _limit_ciphers(context, tls.cipher_suites)
     if tls.has_certificate:
-        _introduce(context, tls)
+        _load_certificate(context, tls)
     elif tls.store_location is not None:
-        _introduce(context, unpacked(tls))
+        _load_certificate(context, unpacked(tls))
     return context
 
 
@@ -95,7 +95,7 @@ def check_trust(location: str | None, pem: str | None, key: str) -> None:
         trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), location, pem, key)
 
 
-def _introduce(context: ssl.SSLContext, tls: Tls) -> None:
+def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
     """Load the client's certificate and key."""
     certificate = "ssl.certificate.pem" if tls.certificate_pem else "ssl.certificate.location"
     key = "ssl.key.pem" if tls.key_pem else "ssl.key.location"
@@ -104,7 +104,7 @@ def _introduce(context: ssl.SSLContext, tls: Tls) -> None:
         _as_file(tls.certificate_pem, tls.certificate_location, certificate) as certificate_file,
         _as_file(tls.key_pem, tls.key_location, key) as key_file,
     ):
-        # Always with a password: without one OpenSSL would ask on the terminal.
+        # A password is always given, because OpenSSL would otherwise ask for it on the terminal.
         _load(
             f"{certificate}, {key} or ssl.key.password",
             lambda: context.load_cert_chain(certificate_file, key_file, password=lambda: password),
@@ -115,10 +115,10 @@ def _load(key: str, load: Callable[[], None]) -> None:
     try:
         load()
     except ssl.SSLError as error:
-        # OpenSSL's reason is a fixed phrase without any of the content.
+        # OpenSSL's reason is a fixed phrase, without any content of the file.
         raise ConfigError(f"{key} cannot be used: {error.reason or 'not PEM, or a wrong password'}.") from None
     except OSError as error:
-        # For a pipe, OpenSSL reports the error of a seek that it tried before.
+        # If the file is a pipe, OpenSSL reports the error of a seek, and not the real one.
         if error.errno == errno.ESPIPE:
             raise ConfigError(f"{key} cannot be used: not PEM, or a wrong password.") from None
         raise ConfigError(f"{key} cannot be read: {error.strerror}.") from None
@@ -128,7 +128,7 @@ def _load(key: str, load: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def _as_file(pem: Secret | None, location: str | None, key: str) -> Iterator[str]:
-    """The path of a file with `pem`. OpenSSL reads files only; a pipe is a file, and leaves nothing on a disk."""
+    """The path of a file with `pem`. OpenSSL reads only files; this one is a pipe, so nothing is written to a disk."""
     if pem is None:
         assert location is not None
         yield location

@@ -18,12 +18,12 @@ from membership_client.values import dataclass
 _REFRESH_AT = 0.8
 """A token is replaced after this part of its lifetime, as in librdkafka."""
 _LAST_S = 2.0
-"""A token with less time left is not used: a broker's clock may be ahead, and the session would end at once."""
+"""A token with less time left is not used, because a broker's clock may be ahead, and would refuse it."""
 _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class TokenError(Exception):
-    """There is no token now; a later attempt may get one. The text holds no secret."""
+    """There is no token now; a later attempt may get one. The text shows no secret."""
 
 
 def is_bearer(text: object) -> TypeGuard[str]:
@@ -96,7 +96,7 @@ class TokenCache:
         return refused is not None and refused is self._proven
 
     def _renew(self, within_s: float) -> bool:
-        """Fetch a token on another thread and wait for it. True if it has not ended after `within_s`.
+        """Fetch a token on another thread and wait for it. True if the fetch has not ended after `within_s`.
 
         `fetch` may never return. Then callers wait no longer than this, and no second thread is started.
         In a forked child the parent's thread is not alive.
@@ -126,17 +126,17 @@ class CallbackTokens:
 
     callback: Callable[[str], Any]
     config: Secret | None = None
-    """A Secret, because applications put the client's secret into it."""
+    """Held as a Secret, because applications put the client's secret into it."""
 
     def __call__(self) -> Token:
-        # The time of day is read only here, close to when the callback reads it, because the clock may be set later.
+        # The time of day is read just before the callback reads it, because the clock may be set later.
         now = time.time()
         try:
             text, expires_at, *more = self.callback(self.config.reveal() if self.config else "")
             extensions = dict(more[1] or {}) if len(more) > 1 else {}
             life_s = float(expires_at) - now
         except Exception as error:  # noqa: BLE001 - the application's code may raise anything
-            # Without its text: errors of identity providers' clients may quote a secret.
+            # The text is left out: errors of identity providers' clients may quote a secret.
             raise TokenError(f"oauth_cb returned no (token, expiry): {type(error).__name__}") from None
         if not is_bearer(text) or math.isnan(life_s):
             raise TokenError(
@@ -184,7 +184,7 @@ def _life_s(text: str) -> int:
 
 
 def _token(said: Mapping[str, str], life_s: int) -> str:
-    # Whole seconds: brokers round a fraction up, and then refuse a token from the future.
+    # In whole seconds, because brokers round a fraction up, and refuse a token from the future.
     now = int(time.time())
     scope = list(dict.fromkeys(part for part in said.get("scope", "").split(",") if part))
     claims = {

@@ -1,4 +1,4 @@
-"""OpenTelemetry: a member's rebalances as spans, its numbers as metrics. Through the API only: nothing happens without an SDK."""
+"""OpenTelemetry: a member's rebalances as spans, its numbers as metrics. Without an SDK nothing is recorded."""
 
 from membership_client.telemetry.telemetry import Telemetry
 

@@ -1,4 +1,4 @@
-"""What telemetry is made with, and whether the application has an OpenTelemetry SDK."""
+"""The application's tracer and meter, and whether the application has an OpenTelemetry SDK."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from membership_client.trace.journal import origin
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The member's monotonic clock, and how to make of it the nanoseconds since 1970 that spans have."""
+    """The member's monotonic clock, and its offset to the nanoseconds since 1970 that spans have."""
 
     now: Callable[[], float]
     """Seconds, as in `Step.at`."""
     offset_ns: Callable[[], int]
-    """By how much the wall clock is ahead of it at this moment."""
+    """By how much the wall clock is ahead of the monotonic clock at this moment."""
 
 
 MONOTONIC = Clock(time.monotonic, lambda: time.time_ns() - time.monotonic_ns())
@@ -43,7 +43,7 @@ class Backend:
 
 @functools.cache
 def of_process() -> Backend:
-    """The application's providers, whether it sets them before or after."""
+    """The tracer and instruments of the application's providers, which it may set before or after this call."""
     version = str(origin()["client"])
     tracer, meter = trace.get_tracer(names.SCOPE, version), metrics.get_meter(names.SCOPE, version)
     return Backend(tracer, Instruments(meter), is_listening)
@@ -53,7 +53,7 @@ def of_process() -> Backend:
 
 
 _LOOK_EVERY_S = 30.0
-"""A look takes as long as twenty steps."""
+"""A look for a provider takes as long as twenty steps."""
 
 
 class Switch:
@@ -65,7 +65,7 @@ class Switch:
         self._look_at = float("-inf")
 
     def is_on(self, step: Step) -> bool:
-        """Looks when a rebalance begins, and now and then; not in the middle of one, whose beginning would be missing."""
+        """Whether to record this step. Never turns on in the middle of a rebalance, whose beginning would be missing."""
         if not self._on and (step.at >= self._look_at or step.after.state is not step.before.state):
             self._look(step)
         return self._on
@@ -77,7 +77,7 @@ class Switch:
 
 
 def is_listening() -> bool:
-    """Was a provider set that is not one of the API's own? The API's own are placeholders."""
+    """Whether a provider was set: those of the API itself are placeholders."""
     providers = (trace.get_tracer_provider(), metrics.get_meter_provider())
     return any(not type(provider).__module__.startswith(_STAND_INS) for provider in providers)
 

@@ -1,4 +1,4 @@
-"""What one member has to tell the brokers about its membership, by the names of Java's consumer (KIP-714)."""
+"""The metrics of one member's membership that are pushed to brokers, by the names of Java's consumer (KIP-714)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _CALLBACKS = {
     CallbackKind.LOST: "partition.lost",
 }
 _MOST_COMMITS = 10_000
-"""Commits since the membership thread last took them in. Each of them wakes it, so there are few."""
+"""Most commits that wait for the membership thread. Each commit wakes the thread, so few wait."""
 _MS = 1000.0
 
 
 class CoordinatorMetrics:
-    """`on_step` and `read` are for the membership thread; `committed` is for any thread.
+    """Counts what `read` returns. `on_step` and `read` are for the membership thread; `committed` is for any thread.
 
-    Latencies are in milliseconds, and averages and maxima are those since the last reading; without any there are none.
+    Latencies are in milliseconds. Averages and maxima are those since the last reading, and left out if there were none.
     """
 
     def __init__(self, now_ns: int) -> None:
@@ -45,7 +45,7 @@ class CoordinatorMetrics:
         self._totals |= dict.fromkeys(("heartbeat.total", "commit.total"), 0.0)
         self._read_totals = dict.fromkeys(self._totals, 0.0)
         self._latencies: dict[str, list[float]] = {}
-        """Since the last reading: how many, their sum and their maximum."""
+        """By name, of the latencies since the last reading: their number, sum and maximum."""
         self._commits: deque[float] = deque(maxlen=_MOST_COMMITS)
         self._began_ns = self._read_ns = now_ns
 
@@ -63,7 +63,7 @@ class CoordinatorMetrics:
         self._commits.append(took_s)
 
     def read(self, member: Member, now: float, now_ns: int, *, delta: bool) -> list[Metric]:
-        """All of them. `delta`: sums since the last reading, not since the member was made."""
+        """All metrics. With `delta`, sums count since the last reading, and else since the member was made."""
         self._take_commits()
         found = [*self._sums(delta=delta), *self._gauges(member, now)]
         self._latencies.clear()
@@ -104,7 +104,7 @@ class CoordinatorMetrics:
         if self._tracker.settled_at is not None:
             yield _gauge("last.rebalance.seconds.ago", now - self._tracker.settled_at)
         for name, (count, total, most) in self._latencies.items():
-            if not name.startswith("heartbeat"):  # Of it Java has the maximum only.
+            if not name.startswith("heartbeat"):  # Java has only the maximum of it.
                 yield _gauge(f"{name}.avg", total / count)
             yield _gauge(f"{name}.max", most)
 

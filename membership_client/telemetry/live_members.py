@@ -16,7 +16,7 @@ Key = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, eq=False)
 class LiveMember:
-    """A member as the gauges see it: read by an exporter's thread, whenever it likes."""
+    """A member as the gauges see it. Exporters read it on their own threads, at any time."""
 
     worker: Worker
     tracker: RebalanceTracker
@@ -26,17 +26,17 @@ class LiveMember:
 
 
 class LiveMembers:
-    """No lock, because members are made anywhere: each change is one operation on a dict, and readers read a copy."""
+    """The members of this process. For any thread, without a lock: a change is one operation on a dict, of which readers read a copy."""
 
     def __init__(self) -> None:
         self._known: dict[int, weakref.ref[LiveMember]] = {}
 
     def add(self, live: LiveMember) -> None:
-        """For as long as another object holds it."""
+        """Include the member until no other object refers to `live`."""
         self._known[id(live)] = weakref.ref(live)
 
     def __iter__(self) -> Iterator[LiveMember]:
-        """Members that run or will run. In a forked child the workers of the parent's members are stopped, so these are left out."""
+        """The members that run or will run. A forked child leaves out those of its parent, because their workers are stopped."""
         for key, known in self._known.copy().items():
             live = known()
             if live is None:
@@ -45,12 +45,12 @@ class LiveMembers:
                 yield live
 
     def _forget(self, key: int, known: weakref.ref[LiveMember]) -> None:
-        # Its number may have been given to a new one meanwhile.
+        # Python may have given the id of the collected object to a new one.
         if self._known.get(key) is known:
             self._known.pop(key, None)
 
     def groups(self) -> Iterable[tuple[Labels, list[LiveMember]]]:
-        """By labels: members of one group, unless member ids are among the labels."""
+        """The members by their labels: those of one group together, unless member ids are among the labels."""
         found: dict[Key, list[LiveMember]] = {}
         for live in self:
             found.setdefault(tuple(live.labels.items()), []).append(live)

@@ -39,7 +39,7 @@ from membership_client.types import MemberState
 
 
 class Metrics:
-    """`take` is for the thread that owns the member, `commit` and `polling` for any."""
+    """Records the metrics of one member. `take` is for the membership thread, `commit` and `polling` for any thread."""
 
     def __init__(self, instruments: Instruments, labels: Labels) -> None:
         self._instruments = instruments
@@ -57,7 +57,7 @@ class Metrics:
         self.count(facts)
 
     def _begin(self) -> None:
-        """Counters that stay at 0 in good times begin there: of one that begins with 1, Prometheus sees no increase."""
+        """Record 0 in counters of troubles: Prometheus sees no increase in a counter whose first value is 1."""
         self._began = True
         self._instruments.fences.add(0, self._labels)
         for budget in Budget:
@@ -119,11 +119,11 @@ class Metrics:
 class HeartbeatOutcome(NamedTuple):
     took_s: float
     error: str | None
-    """An error code's name, or why there was no answer."""
+    """The name of the error code in the answer, or of the failure without an answer; None if all was well."""
 
 
 def heartbeat_outcome(step: Step) -> HeartbeatOutcome | None:
-    """The heartbeat that this step ended, if it did."""
+    """The outcome of the heartbeat that this step ended; None if it ended none."""
     return _ended(step, step.before.dialogue, step.after.dialogue) or _ended(
         step, step.before.join_keepalive, step.after.join_keepalive
     )
@@ -141,7 +141,7 @@ def _ended(step: Step, flight: InFlight | None, following: InFlight | None) -> H
 def _error(event: Answered | Failed) -> str | None:
     if isinstance(event, Failed):
         return event.kind.name.lower()
-    # That the group rebalances is the classic protocol's way to say so, and no error.
+    # In the classic protocol this code tells that the group rebalances; the heartbeat itself is accepted.
     code = event.response.code if isinstance(event.response, Refused) else Code.REBALANCE_IN_PROGRESS
     return None if code == Code.REBALANCE_IN_PROGRESS else code_name(code)
 
@@ -156,7 +156,7 @@ _OUT = frozenset({MemberState.UNSUBSCRIBED, MemberState.STALE, MemberState.FATAL
 
 
 def confirmed_at(member: Member) -> float | None:
-    """When the coordinator last confirmed it; None while it does not try to be in the group, since nothing is late then."""
+    """When the coordinator last confirmed the member; None while the member does not try to be in the group."""
     return None if member.state in _OUT else member.confirmed_at
 
 
@@ -164,7 +164,7 @@ def confirmed_at(member: Member) -> float | None:
 
 
 _REQUEST_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
-"""As the messaging conventions advise."""
+"""The buckets that OpenTelemetry's messaging conventions advise."""
 _REBALANCE_BUCKETS_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 """From a round trip to twice the default poll interval, which is how long a group waits for one member."""
 
@@ -172,18 +172,22 @@ _REBALANCE_BUCKETS_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 6
 class Instruments:
     def __init__(self, meter: Meter, clock: Callable[[], float] = time.monotonic) -> None:
         self._meter = meter
-        self.rebalance_duration = self._histogram(names.REBALANCE_DURATION, "from one rest to the next", slow=True)
+        self.rebalance_duration = self._histogram(
+            names.REBALANCE_DURATION, "a rebalance, until its member is stable", slow=True
+        )
         self.phase_duration = self._histogram(names.PHASE_DURATION, "one phase of a rebalance", slow=True)
         self.callback_duration = self._histogram(names.CALLBACK_DURATION, "a callback, while it runs", slow=True)
         self.heartbeat_duration = self._histogram(names.HEARTBEAT_DURATION, "from a heartbeat to its answer")
         self.operation_duration = self._histogram(names.OPERATION_DURATION, "a commit, with its retries")
         self.rebalance_failures = meter.create_counter(
-            names.REBALANCE_FAILURES, "{rebalance}", "rebalances that came to nothing"
+            names.REBALANCE_FAILURES, "{rebalance}", "rebalances that failed"
         )
-        self.fences = meter.create_counter(names.FENCES, "{fence}", "how often the coordinator dropped a member")
-        self.warnings = meter.create_counter(names.WARNINGS, "{warning}", "how often a budget was running out")
-        self.moved = meter.create_counter(names.MOVED, "{partition}", "partitions that changed hands")
-        self.poll_time = meter.create_counter(names.POLL_TIME, "s", "inside poll() and between two polls")
+        self.fences = meter.create_counter(names.FENCES, "{fence}", "how often the coordinator fenced a member")
+        self.warnings = meter.create_counter(
+            names.WARNINGS, "{warning}", "warnings that a callback, a close or a poll is about to exceed its time"
+        )
+        self.moved = meter.create_counter(names.MOVED, "{partition}", "partitions that were assigned, revoked or lost")
+        self.poll_time = meter.create_counter(names.POLL_TIME, "s", "time inside poll() and between two polls")
         self.live_members = LiveMembers()
         self._gauges = Gauges(meter, self.live_members, clock)
         self._partition_gauges = PartitionGauges(meter, self.live_members)
@@ -200,7 +204,7 @@ Ages = Callable[[LiveMember], float | None]
 
 
 class Gauges:
-    """Read by exporters, on their threads. Ages are the worst of a group's; a rebalance's, that of the newest."""
+    """Read by exporters, on their threads. An age is the largest of the group's members; that of a rebalance, the smallest."""
 
     def __init__(self, meter: Meter, live_members: LiveMembers, clock: Callable[[], float]) -> None:
         self._live_members = live_members
@@ -209,11 +213,13 @@ class Gauges:
         meter.create_observable_up_down_counter(
             names.ASSIGNED, [self._assigned], "{partition}", "partitions that members own"
         )
-        meter.create_observable_gauge(names.REBALANCE_AGE, [self._rebalance_age], "s", "since a rebalance last ended")
         meter.create_observable_gauge(
-            names.HEARTBEAT_AGE, [self._heartbeat_age], "s", "since the coordinator last confirmed the member"
+            names.REBALANCE_AGE, [self._rebalance_age], "s", "time since a rebalance last ended"
         )
-        meter.create_observable_gauge(names.POLL_AGE, [self._poll_age], "s", "since the application last polled")
+        meter.create_observable_gauge(
+            names.HEARTBEAT_AGE, [self._heartbeat_age], "s", "time since the coordinator last confirmed the member"
+        )
+        meter.create_observable_gauge(names.POLL_AGE, [self._poll_age], "s", "time since the application last polled")
 
     def _members(self, _: CallbackOptions) -> Iterator[Observation]:
         for labels, group in self._live_members.groups():
@@ -235,7 +241,7 @@ class Gauges:
         return self._ages(lambda live: live.worker.polled_at, min)
 
     def _ages(self, moment: Ages, chosen: Callable[[Iterable[float]], float]) -> Iterator[Observation]:
-        """Since that moment, in the members that have had one."""
+        """The time since that moment, of the members that have one."""
         for labels, group in self._live_members.groups():
             moments = [at for live in group if (at := moment(live)) is not None]
             if moments:

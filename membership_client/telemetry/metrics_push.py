@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 _NO_COMPRESSION = 0
 _GZIP = 1
 _GZIP_WINDOW = 31
-"""By which zlib writes gzip's format."""
+"""With this window size zlib writes gzip's format."""
 
 
 class MetricsPush:
-    """All but `commit` belongs to the membership thread, which never waits for it.
+    """Pushes the metrics of one member. All methods but `commit` are for the membership thread, and none of them waits.
 
-    The subscription is asked for on the coordinator's connection, which shows first whether the broker has such requests:
-    if not, no byte is sent. Pushes have a connection of their own, because a broker answers them when its receiver returns;
-    the last one takes the coordinator's, over which nothing else will be sent.
-    One request is under way at a time, so a receiver that hangs gets no more.
+    The request for the subscription goes over the coordinator's connection; it is not sent to a broker that does not know it.
+    Pushes have a connection of their own, because a broker answers only when its receiver of metrics returns. The last push
+    takes the coordinator's connection, which nothing else needs by then. One request is under way at a time, so a receiver
+    that hangs gets no further push.
     """
 
     def __init__(
@@ -65,22 +65,22 @@ class MetricsPush:
         self._is_announced = False
 
     def due_at(self, member: Member) -> float:
-        """When the next turn is needed; the answer to a request brings one by itself."""
+        """When `turn` is to be called next. An answer wakes the membership thread by itself."""
         return math.inf if member.coordinator is None else self.schedule.due_at
 
     def on_step(self, step: Step) -> None:
-        """An observer of the member."""
+        """Count a step of the member."""
         self._metrics.on_step(step)
 
     @contextlib.contextmanager
     def commit(self) -> Iterator[None]:
-        """Around one commit, as its caller sees it. Any thread."""
+        """Measures the commit in its `with` block. Any thread."""
         began_at = time.monotonic()
         yield
         self._metrics.committed(time.monotonic() - began_at)
 
     def turn(self, worker: Worker, now: float) -> None:
-        """Take in what was answered, and send what is due."""
+        """Take in answers, and send the request that is due."""
         member = worker.member
         while not self._replies.empty():
             self._take(self._replies.get(), member, now)
@@ -112,7 +112,7 @@ class MetricsPush:
             self.schedule = too_large(self.schedule, now)
 
     def _end(self, worker: Worker, now: float) -> None:
-        """The last push: the member has left, and nothing waits for the answer, so a close is not longer for it."""
+        """Send the last push after the member has left. Nothing waits for its answer, so it does not prolong a close."""
         subscription, member = self.schedule.subscription, worker.member
         self.schedule = ended(self.schedule)
         if subscription is None or member.coordinator is None:
@@ -128,7 +128,7 @@ class MetricsPush:
     def _push(
         self, subscription: TelemetrySubscription, member: Member, now: float, *, terminating: bool
     ) -> PushTelemetry | None:
-        """None if it has more bytes than the broker takes."""
+        """The request with the metrics; None if they have more bytes than the broker accepts."""
         now_ns, delta = self._now_ns(), subscription.delta
         found = self._metrics.read(member, now, now_ns, delta=delta)
         metrics = [metric for metric in found if is_wanted(metric.name, subscription)]

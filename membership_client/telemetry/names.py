@@ -1,4 +1,4 @@
-"""What spans, metrics and their attributes are called: OpenTelemetry's messaging words where it has one, else `membership.*`."""
+"""Names of spans, metrics and their attributes, by OpenTelemetry's messaging conventions or else `membership.*`."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ Labels = dict[str, str]
 
 
 def metric_labels(member: Member) -> Labels:
-    """Few values only, because each new one is a new time series: the member and instance id only on request."""
+    """Labels of a member's metrics. Each new value is a new time series, so member and instance id are there only on request."""
     labels = {SYSTEM: "kafka", GROUP: member.config.group_id}
-    return labels | _who(member) if member.config.telemetry_member_id_label else labels
+    return labels | _member_labels(member) if member.config.telemetry_member_id_label else labels
 
 
 def partition_labels(partition: TopicPartition) -> Labels:
@@ -101,12 +101,12 @@ def span_labels(member: Member) -> Labels:
         SYSTEM: "kafka",
         GROUP: member.config.group_id,
         CLIENT_ID: member.config.client_id,
-        **_who(member),
+        **_member_labels(member),
     }
 
 
 def cause_labels(cause: Cause) -> Labels:
-    # Of a failed callback the detail quotes the exception, whose message may quote a record.
+    # The detail of a failed callback quotes the exception, whose message may quote a record.
     told = "a callback raised" if cause.kind is CauseKind.CALLBACK_FAILED else cause.detail
     return {CAUSE_KIND: kind_label(cause.kind), CAUSE_DETAIL: told}
 
@@ -115,7 +115,7 @@ def kind_label(kind: CauseKind) -> str:
     return kind.name.lower()
 
 
-def _who(member: Member) -> Labels:
+def _member_labels(member: Member) -> Labels:
     instance = member.config.group_instance_id
     who = {MEMBER_ID: member.member_id, MEMBER_NAME: local_name(member)}
     return who if instance is None else {**who, INSTANCE_ID: instance}

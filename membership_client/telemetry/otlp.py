@@ -1,4 +1,4 @@
-"""Numbers as OpenTelemetry's MetricsData in protobuf, which is what brokers take (KIP-714)."""
+"""Encodes metrics as OpenTelemetry's MetricsData in protobuf, the format that brokers accept (KIP-714)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Metric:
     name: str
     value: float
     sum_since_ns: int | None = None
-    """Of a sum: since when, in nanoseconds since 1970. None for a gauge."""
+    """The time since which a sum counts, in nanoseconds since 1970. None for a gauge."""
 
 
 def metrics_data(
     metrics: Iterable[Metric], *, resource: Mapping[str, str], scope: str, now_ns: int, delta: bool
 ) -> bytes:
-    """All of them as one MetricsData of OTLP v1, which names that resource and that scope."""
+    """All metrics as one MetricsData of OTLP v1, with this resource and this scope."""
     attributes = b"".join(_message(1, _attribute(key, value)) for key, value in resource.items())
     written = b"".join(_message(2, _metric(metric, now_ns, delta=delta)) for metric in metrics)
     scope_metrics = _message(1, _text(1, scope)) + written

@@ -16,7 +16,7 @@ OfPartition = Callable[[PartitionProgress], float | None]
 
 
 class PartitionGauges:
-    """Read by exporters, on their threads."""
+    """Lag and owner of each partition. Exporters read them on their own threads."""
 
     def __init__(self, meter: Meter, live_members: LiveMembers) -> None:
         self._live_members = live_members
@@ -46,7 +46,7 @@ class PartitionGauges:
         return self._largest(lambda one: one.time_lag_s)
 
     def _largest(self, number: OfPartition) -> Iterator[Observation]:
-        """Of all members of the process with the same labels."""
+        """The largest number among the members of this process with the same labels."""
         for labels, group in self._live_members.groups():
             found = [live.progress() for live in group if live.progress is not None]
             value = largest(number(one) for progress in found for one in progress.partitions.values())

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from membership_client.core.events import Response
 
 ASK_AGAIN_S = 300.0
-"""As long as no broker has said an interval; it is Kafka's default for one."""
+"""The interval until a broker gives one: Kafka's default."""
 _LEAST_INTERVAL_S = 0.1
-"""Kafka allows no shorter one. librdkafka's mock broker answers with 0."""
+"""Kafka's shortest interval. librdkafka's mock broker answers with 0."""
 
 
 PREFIX = "org.apache.kafka.consumer.coordinator."
 """All names of a member's metrics begin with it."""
 _ALL = "*"
-"""Kafka's own brokers answer with it, and the protocol has an empty prefix: both stand for all metrics."""
+"""Stands for all metrics: Kafka's brokers answer with `*`, and the protocol's definition has an empty prefix."""
 
 
 class PushCode(enum.IntEnum):
-    """Error codes that have a meaning of their own here. All others are tried again after an interval."""
+    """Error codes that the schedule treats in their own way. After any other the request is repeated an interval later."""
 
     UNSUPPORTED_VERSION = 35
     INVALID_REQUEST = 42
@@ -42,46 +42,46 @@ class PushCode(enum.IntEnum):
 _FINAL = {PushCode.UNSUPPORTED_VERSION, PushCode.INVALID_REQUEST, PushCode.INVALID_RECORD}
 """The same request would be refused again."""
 _OUTDATED = {PushCode.UNSUPPORTED_COMPRESSION_TYPE, PushCode.TELEMETRY_TOO_LARGE}
-"""What the broker accepts may have changed: ask before the next push."""
+"""What the broker accepts may have changed: the subscription is asked for again before the next push."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushSchedule:
-    """What one member knows of the brokers' wishes."""
+    """Which metrics the brokers want of one member, and when the next request is due."""
 
     due_at: float = -math.inf
-    """When the next request is sent; infinity while one is under way, and once there will be none any more."""
+    """When the next request is sent; infinity while a request is under way, and after the last one."""
     client_instance_id: UUID | None = None
-    """Given by a broker, and kept as long as the member lives."""
+    """The id that a broker gave to this client. It stays the same until the member ends."""
     subscription: TelemetrySubscription | None = None
-    """The next request is a push for it. None: it asks for the subscription."""
+    """The subscription for which the next request pushes metrics. If None, the next request asks for the subscription."""
     interval_s: float = ASK_AGAIN_S
     is_over: bool = False
-    """No request will follow: the member closes, or a broker refused what would be the same next time."""
+    """Whether no request will follow, because the member closes, or a broker refused a request for good."""
 
 
 def is_wanted(name: str, subscription: TelemetrySubscription) -> bool:
-    """Has the broker asked for the metric of that name?"""
+    """Whether the broker has asked for the metric of that name."""
     return _ALL in subscription.prefixes or name.startswith(subscription.prefixes)
 
 
 def under_way(schedule: PushSchedule) -> PushSchedule:
-    """The request that was due has been sent."""
+    """The schedule after the due request was sent."""
     return replace(schedule, due_at=math.inf)
 
 
 def ended(schedule: PushSchedule) -> PushSchedule:
-    """No request will follow, whatever is answered to one that is under way."""
+    """The schedule of a member that sends no further request, whatever the answer to the one under way is."""
     return replace(schedule, due_at=math.inf, subscription=None, is_over=True)
 
 
 def too_large(schedule: PushSchedule, now: float) -> PushSchedule:
-    """The metrics were not sent, because the broker would refuse that size."""
+    """The schedule after metrics were not sent, because the broker would refuse their size."""
     return _refused(schedule, PushCode.TELEMETRY_TOO_LARGE, now)
 
 
 def answered(schedule: PushSchedule, outcome: Response | Failed, now: float, spread: float) -> PushSchedule:
-    """After the outcome of the request under way. `spread`, from 0 to 1, is random: clients must not push all at once."""
+    """The schedule after a request's outcome. `spread`, from 0 to 1, is random, so that clients do not push all at once."""
     if schedule.is_over:
         return schedule
     match outcome:
@@ -92,7 +92,7 @@ def answered(schedule: PushSchedule, outcome: Response | Failed, now: float, spr
         case Refused(code=code):
             return _refused(schedule, code, now)
         case Failed(kind=FailureKind.UNSUPPORTED):
-            # It has no receiver of metrics. Another one may be the coordinator by then, or this one get a receiver.
+            # This broker has no receiver of metrics. Later it may have one, or another broker may be the coordinator.
             return replace(schedule, subscription=None, due_at=now + ASK_AGAIN_S)
         case _:
             return replace(schedule, due_at=now + schedule.interval_s)
@@ -100,7 +100,7 @@ def answered(schedule: PushSchedule, outcome: Response | Failed, now: float, spr
 
 def _subscribed(schedule: PushSchedule, told: TelemetrySubscription, now: float, spread: float) -> PushSchedule:
     interval_s = max(told.interval_s, _LEAST_INTERVAL_S) if told.interval_s > 0 else ASK_AGAIN_S
-    # Of a Consumer librdkafka has the other metrics. Empty pushes would only be one more client in a console.
+    # librdkafka pushes the other metrics of a Consumer. Without our metrics nothing is pushed.
     wanted = is_wanted(PREFIX, told) or any(prefix.startswith(PREFIX) for prefix in told.prefixes)
     return replace(
         schedule,
@@ -115,7 +115,7 @@ def _refused(schedule: PushSchedule, code: int, now: float) -> PushSchedule:
     if code in _FINAL:
         return ended(schedule)
     if code == PushCode.UNKNOWN_SUBSCRIPTION_ID and schedule.subscription is not None:
-        # The subscription was changed. The push after the new one comes half an interval later at least.
+        # The subscription was changed. The push under the new one comes at least half an interval later.
         return replace(schedule, subscription=None, due_at=now)
     subscription = None if code in _OUTDATED else schedule.subscription
     return replace(schedule, subscription=subscription, due_at=now + schedule.interval_s)

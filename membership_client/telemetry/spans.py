@@ -30,28 +30,28 @@ _BAD_OUTCOMES = frozenset({"stale", "fatal", CRASHED})
 
 
 class Spans:
-    """For the thread that owns the member. The spans of a rebalance that is not sampled are not made at all."""
+    """Makes the spans of one member, on the membership thread. A rebalance that is not sampled gets no spans."""
 
     def __init__(self, tracer: Tracer, member: Member, clock: Clock) -> None:
         self._tracer = tracer
         self._labels = span_labels(member)
         self._clock = clock
         self._offset_ns = 0
-        """Fixed for one rebalance, so that a clock that is set meanwhile cannot tear its spans apart."""
+        """Kept during a rebalance: if the clock is set meanwhile, its spans still fit together."""
         self._rebalance: Span | None = None
         self._phase: tuple[PhaseBegan, Span] | None = None
         self._moved: Counter[str] = Counter()
         self._subscribed_by: SpanContext | None = None
 
     def note(self, event: Event, asked_by: SpanContext | None) -> None:
-        """Before what the event brought: a changed subscription shows only later, in the coordinator's answer."""
+        """Remember which span asked for the event. Call it before `take`."""
         if isinstance(event, Subscribe):
             self._subscribed_by = asked_by
         if self._rebalance is not None and asked_by is not None:
             self._rebalance.add_link(asked_by)
 
     def take(self, facts: Sequence[Fact], asked_by: SpanContext | None) -> None:
-        """What one step brought, and the application's span that asked for it, if one did."""
+        """Make spans of the facts of one step. `asked_by` is the application's span that asked for it, if there is one."""
         for fact in facts:
             match fact:
                 case RebalanceBegan():
@@ -61,9 +61,9 @@ class Spans:
                 case PhaseEnded():
                     self._end_phase(fact)
                 case CallbackEnded():
-                    self._tell_callback(fact)
+                    self._add_callback(fact)
                 case CauseChanged():
-                    self._tell_cause(fact)
+                    self._add_cause(fact)
                 case RebalanceEnded():
                     self._end(fact)
 
@@ -74,7 +74,7 @@ class Spans:
         self._moved.clear()
         span = self._tracer.start_span(
             names.REBALANCE_SPAN,
-            # Not the context of this thread, which may be the application's own if it closes what was never started.
+            # An empty context: the thread is the application's if it closes a member that was never started.
             context=Context(),
             attributes={
                 **self._labels,
@@ -107,11 +107,11 @@ class Spans:
             self._phase[1].end(self._ns(ended.at))
             self._phase = None
 
-    def _tell_cause(self, changed: CauseChanged) -> None:
+    def _add_cause(self, changed: CauseChanged) -> None:
         if self._rebalance is not None:
             self._rebalance.add_event(names.CAUSE_EVENT, cause_labels(changed.cause), self._ns(changed.at))
 
-    def _tell_callback(self, ended: CallbackEnded) -> None:
+    def _add_callback(self, ended: CallbackEnded) -> None:
         self._moved[ended.kind.value] += ended.moved
         if (parent := self._around(ended.began_at)) is None:
             return
@@ -119,17 +119,17 @@ class Spans:
             names.CALLBACK_SPAN.format(kind=ended.kind.value), parent, ended.began_at, _callback_labels(ended)
         )
         if ended.error is not None:
-            self._tell_error(span, ended.error, ended.at)
+            self._add_error(span, ended.error, ended.at)
         span.end(self._ns(ended.at))
 
-    def _tell_error(self, span: Span, error: Raised, at: float) -> None:
+    def _add_error(self, span: Span, error: Raised, at: float) -> None:
         facts = {names.EXCEPTION_TYPE: error.kind, names.EXCEPTION_STACK: str(error)}
         span.add_event(names.EXCEPTION_EVENT, facts, self._ns(at))
         span.set_attribute(names.ERROR_TYPE, error.kind)
         span.set_status(Status(StatusCode.ERROR, error.kind))
 
     def _around(self, at: float) -> Span | None:
-        """The phase, unless it began later: a callback outlives the phase in which the member is fenced."""
+        """The phase's span if the phase had begun by then, or else the rebalance's: a callback may outlast a phase."""
         if self._phase is not None and self._phase[0].at <= at:
             return self._phase[1]
         return self._rebalance

@@ -29,9 +29,9 @@ E = TypeVar("E", bound=Event)
 
 
 class Telemetry:
-    """`on_step` and `end` are for the thread that owns the member; `asked`, `commit` and `polling` are for any.
+    """The telemetry of one member. `on_step` and `end` are for the membership thread; `asked`, `commit` and `polling` for any.
 
-    Whatever the application's SDK does when a span ends or a number is recorded, it does on the calling thread.
+    The application's SDK runs on the calling thread when a span ends or a number is recorded.
     """
 
     def __init__(self, member: Member, backend: Backend | None = None) -> None:
@@ -46,12 +46,12 @@ class Telemetry:
         self._watched: LiveMember | None = None
 
     def watch(self, worker: Worker, progress: Callable[[], Progress] | None = None) -> None:
-        """The gauges include its member until the worker stops or is collected; `progress` is called by exporters' threads."""
+        """Include the worker's member in the gauges until the worker stops. `progress` is called on exporters' threads."""
         self._watched = LiveMember(worker, self._tracker, self._labels, progress)
         self._backend.instruments.live_members.add(self._watched)
 
     def asked(self, event: E) -> E:
-        """The event, with the calling thread's span noted as the one that asked for it."""
+        """Note the calling thread's span as the one that asked for the event, and return the event."""
         self._triggering_spans.note(event)
         return event
 
@@ -65,51 +65,51 @@ class Telemetry:
         self._metrics.take(step, facts)
 
     def commit(self) -> AbstractContextManager[None]:
-        """Around one commit, as its caller sees it."""
+        """Measures the commit in its `with` block."""
         return self._metrics.commit()
 
     def polling(self, idle_s: float, busy_s: float) -> None:
-        """Adds to the times inside poll() and between two polls. Raises nothing: an SDK that raises is not called again."""
+        """Add to the times inside poll() and between two polls. Raises nothing: an SDK that raises is not called again."""
         try:
             self._tell_polling(idle_s, busy_s)
         except Exception:
-            self._tell_polling = _nothing
-            logger.exception("The SDK raised and is no longer told of polls.")
+            self._tell_polling = _ignore_poll_times
+            logger.exception("The OpenTelemetry SDK raised an exception; poll times are no longer recorded.")
 
     def end(self) -> None:
-        """The thread has ended: what is still open then was cut short. Raises nothing, whatever the SDK does."""
+        """End the spans that are still open, because the membership thread has ended. Raises nothing, whatever the SDK does."""
         facts = self._tracker.give_up(self._backend.clock.now())
         try:
             self._spans.take(facts, None)
             self._metrics.count(facts)
         except Exception:
-            logger.exception("The SDK raised at the end of a membership.")
+            logger.exception("The OpenTelemetry SDK raised an exception at the end of a membership.")
 
 
-def _nothing(_idle_s: float, _busy_s: float) -> None:
-    """Takes the poll times of a member without metrics."""
+def _ignore_poll_times(_idle_s: float, _busy_s: float) -> None:
+    """Takes the place of `Metrics.polling` after the SDK raised."""
 
 
 # --- spans that triggered a rebalance --------------------------------------------------------------------------------
 
 
 _MOST = 16
-"""Spans kept at most. The span of an event that changes nothing is never taken."""
+"""Most spans that are kept. The span of an event that changes nothing is never taken."""
 
 
 class TriggeringSpans:
-    """`note` is for any thread and for signal handlers, so there is no lock: each call is one operation on a dict."""
+    """The spans that asked for events. `note` is for any thread and signal handlers: without a lock, each is one dict operation."""
 
     def __init__(self) -> None:
         self._noted: dict[int, tuple[Event, SpanContext]] = {}
 
     def note(self, event: Event) -> None:
-        """Before the event is posted, on the thread that asks."""
+        """Keep the calling thread's span for the event, which is posted afterwards."""
         asked_by = trace.get_current_span().get_span_context()
         if asked_by.is_valid:
             if len(self._noted) >= _MOST:
                 self._noted.clear()
-            # The event is kept beside its id, so that no other can get the same one.
+            # The event is kept beside its id, so that no other event can get the same id.
             self._noted[id(event)] = (event, asked_by)
 
     def take(self, event: Event) -> SpanContext | None:

@@ -1,4 +1,4 @@
-"""Brokers for tests and demonstrations, embedded in this process or real Kafka, and a kit to test programs in groups."""
+"""Kafka brokers for tests and demonstrations, embedded in this process or real ones, and a kit that tests programs in groups."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -118,7 +118,7 @@ _LOADED_LATER = {
     "Instance": "membership_client.testing.kit.instance",
     "VirtualGroup": "membership_client.testing.kit.virtual_group",
 }
-"""What loads kio's message formats, which an embedded broker needs for its first request only; and the test kit."""
+"""Names that are loaded at their first use: they import kio's message formats, which take long to load, or the test kit."""
 
 
 def __getattr__(name: str) -> Any:

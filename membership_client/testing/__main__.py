@@ -18,7 +18,7 @@ from membership_client.testing.jars import KAFKA_VERSION
 _DESCRIPTION = f"""\
 Starts Kafka brokers on 127.0.0.1, for tests and demonstrations: embedded ones in this process, which need nothing, or with
 --broker kafka real ones ({KAFKA_VERSION}), which need Java. When they serve, the program writes one line of JSON with
-bootstrap_servers; for real ones also java and version. It stops them and forgets their data when standard input ends.
+bootstrap_servers; for real ones also java and version. When standard input ends, it stops the brokers and deletes their data.
 The exit code is 0 then, and 2 if an argument is wrong or a broker cannot be started; standard error says why.
 """
 
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--broker", choices=["embedded", "kafka"], default="embedded", help="default: embedded")
-    parser.add_argument("--brokers", type=int, default=1, metavar="COUNT", help="how many; default: 1")
+    parser.add_argument("--brokers", type=int, default=1, metavar="COUNT", help="number of brokers; default: 1")
     parser.add_argument(
         "--topic",
         type=_topic,
@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
 def _topic(text: str) -> tuple[str, int]:
     name, _, partitions = text.partition("=")
     if not name or not partitions.isdecimal() or len(partitions) > 9:
-        raise argparse.ArgumentTypeError(f"{text[:100]!r} is no topic; write NAME=PARTITIONS, such as orders=6")
+        raise argparse.ArgumentTypeError(f"{text[:100]!r} is not a topic; write NAME=PARTITIONS, such as orders=6")
     return name, int(partitions)
 
 

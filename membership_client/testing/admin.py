@@ -1,4 +1,4 @@
-"""What tests ask of a cluster from the outside: topics, group settings, and the coordinator's view of a group."""
+"""Administers a cluster for tests: topics, group settings, and the coordinator's view of a group."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TIMEOUT_S = 30
 
 
 class NotYetError(RuntimeError):
-    """The cluster is not there yet; asked again, it may be."""
+    """The cluster is not in the wanted state yet. A later attempt may succeed."""
 
 
 _patiently = retry(
@@ -82,7 +82,7 @@ class ClusterAdmin:
         _finish(self._client.incremental_alter_configs([resource]))
 
     def group_epoch(self, group: str) -> int:
-        """The group's epoch: it rises with every change of members, subscriptions or partitions."""
+        """The group's epoch, which rises with every change of members, subscriptions or partitions."""
         return self.describe(group).epoch
 
     def remove_member(self, group: str, member_id: str, instance_id: str | None = None) -> None:
@@ -96,7 +96,7 @@ class ClusterAdmin:
 
     @_patiently
     def describe(self, group: str) -> GroupDescription:
-        """The coordinator's view of a consumer-protocol group; LookupError if it knows no such group."""
+        """The coordinator's view of a KIP-848 group; LookupError if it knows no such group."""
         request = ConsumerGroupDescribeRequest(group_ids=(GroupId(group),), include_authorized_operations=False)
         (found,) = self._find_coordinators([group])
         answer = ask((found.host, found.port), request, ConsumerGroupDescribeResponse).groups[0]
@@ -109,7 +109,7 @@ class ClusterAdmin:
 
     @_patiently
     def coordinators(self, groups: Sequence[str]) -> dict[str, int]:
-        """`coordinator` of many groups, by one request; they need not exist."""
+        """The coordinators of many groups, with one request. The groups need not exist."""
         return {found.key: found.node_id for found in self._find_coordinators(groups)}
 
     def _find_coordinators(self, groups: Sequence[str]) -> Sequence[Coordinator]:
@@ -148,11 +148,11 @@ def _ask_if_alive(address: Address, request: RequestPayload, answer_type: type[A
         return None
 
 
-def _check(code: ErrorCode, complaint: str) -> None:
+def _check(code: ErrorCode, failure: str) -> None:
     if code is ErrorCode.group_id_not_found:
-        raise LookupError(complaint)
+        raise LookupError(failure)
     if code is not ErrorCode.none:
-        raise (NotYetError if code.retriable else RuntimeError)(f"{complaint} ({code.name})")
+        raise (NotYetError if code.retriable else RuntimeError)(f"{failure} ({code.name})")
 
 
 def _finish(futures: Mapping[Any, Future[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Checks what a test passes to clusters: as `membership_client.arguments` does for applications."""
+"""Checks the arguments that tests pass to clusters, as `membership_client.arguments` does for applications."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from membership_client.testing.settings import Listener, Value
 _MOST_BROKERS = 100
 _VERSION = re.compile(r"[0-9A-Za-z.-]{1,50}")
 _LINE = re.compile(r"[^\r\n\0\ud800-\udfff]*")
-"""A value that a file of properties can hold in one line."""
+"""A value of a server property."""
 
 
 def checked_brokers(value: object) -> int:
@@ -33,21 +33,21 @@ def checked_brokers(value: object) -> int:
 
 
 def checked_program(value: object) -> None:
-    """A function of an instance, plain or async."""
+    """ConfigError unless it is a function, plain or async, that can be called with one instance."""
     checked_function("program", value, "an instance")
     if callable(value) and not accepts(value, 1):
-        raise ConfigError(f"program is called with one argument, an instance: {shown(value)} does not take that.")
+        raise ConfigError(f"program is called with one argument, an instance; {shown(value)} cannot be called so.")
 
 
 def checked_version(value: object) -> str:
-    """A version of Kafka, which is a part of a directory's name."""
+    """A version of Kafka. It becomes a part of a directory's name, so other text is refused."""
     if not isinstance(value, str) or not _VERSION.fullmatch(value):
         raise ConfigError(f"version is a version of Kafka, such as 4.3.1, not {shown(value)}.")
     return value
 
 
 def checked_settings(value: object) -> dict[str, Value]:
-    """Server properties. One with a line break would be two of them."""
+    """Server properties. Line breaks are refused, because a property with one would be read as two."""
     given = optional(checked_mapping, "settings", value) or {}
     return {_checked_line("A name in settings", name): _checked_value(name, one) for name, one in given.items()}
 
@@ -93,10 +93,10 @@ def checked_options(value: object) -> tuple[str, ...]:
 
 
 def known(what: str, given: object, there_are: Collection[object]) -> None:
-    """ConfigError unless it is one of these."""
+    """The object, if it is one of `there_are`; otherwise ConfigError."""
     try:
         found = given in there_are
-    except TypeError:  # It cannot be hashed.
+    except TypeError:  # `given` cannot be hashed.
         found = False
     if not found or isinstance(given, bool):
         listed = ", ".join(map(str, there_are)) or "none before the cluster is started"

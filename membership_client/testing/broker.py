@@ -1,4 +1,4 @@
-"""One broker process: start it, ask whether it serves, and do to it what operators and kernels do."""
+"""One broker process: start it, see whether it serves, and stop, kill or pause it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _TERMINATE_TIMEOUT_S = 60
 
-# Root at INFO: the group coordinator says there who left and why. The configuration dumps would drown it.
+# At INFO the group coordinator logs which members left, and why. Dumps of the configuration are left out.
 LOG4J = """\
 status = error
 appender.out.type = Console
@@ -51,17 +51,17 @@ class Broker:
 
     @property
     def log(self) -> str:
-        """What the broker logged, over all its starts."""
+        """The broker's log, of all its starts."""
         return self._log_file.read_text(errors="replace") if self._log_file.exists() else ""
 
     @property
     def has_died(self) -> bool:
-        """It ended, and this process did not end it."""
+        """Whether the broker has ended by itself."""
         return self._process is not None and self._process.poll() is not None
 
     @property
     def is_running(self) -> bool:
-        """It was started, has not ended and is not paused."""
+        """Whether the broker was started, has not ended and is not paused."""
         return self._process is not None and not self.has_died and not self._paused
 
     def start(self) -> None:
@@ -75,13 +75,13 @@ class Broker:
                 stderr=subprocess.STDOUT,
                 cwd=self.node.directory,
                 env=os.environ | {"LOG4J_CONFIGURATION_FILE": str(self._log4j_file)},
-                # Ctrl-C is for the tests; brokers are stopped by the object that started them, or by the guard.
+                # Ctrl-C must end only the tests. The object that started the brokers, or the guard, ends them.
                 start_new_session=True,
             )
         guard.watch_process(self._process.pid)
 
     def sees(self) -> set[int]:
-        """The brokers it would send clients to: registered, unfenced. Empty while it does not answer."""
+        """The numbers of the brokers in its metadata: registered and not fenced. Empty while it does not answer."""
         request = MetadataRequest(
             topics=(), include_cluster_authorized_operations=False, include_topic_authorized_operations=False
         )
@@ -113,12 +113,12 @@ class Broker:
         if self._paused:
             return
         process = self._signal(signal.SIGSTOP)
-        # A thread of it that runs just then may still answer: it has stopped when all have.
+        # Until all threads of the broker have stopped, one of them may still answer.
         os.waitpid(process.pid, os.WUNTRACED)
         self._paused = True
 
     def resume(self) -> None:
-        """SIGCONT: it goes on where it was."""
+        """SIGCONT: the broker goes on where it was."""
         self._signal(signal.SIGCONT)
         self._paused = False
 

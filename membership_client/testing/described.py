@@ -1,4 +1,4 @@
-"""The coordinator's view of a consumer-protocol group, as values tests can compare."""
+"""The coordinator's view of a KIP-848 group, as values that tests can compare."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
-    """One member; `current` is what it was told and acknowledged, `target` what it is meant to own in the end."""
+    """One member. `current` are the partitions that it has acknowledged, `target` those that it will own in the end."""
 
     member_id: str
     instance_id: str | None
@@ -26,7 +26,7 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """One group; `state` is Kafka's own word for it, such as "Stable" or "Reconciling"."""
+    """One group. `state` is Kafka's name of it, such as "Stable" or "Reconciling"."""
 
     state: str
     epoch: int
@@ -34,12 +34,12 @@ class GroupDescription:
     members: tuple[DescribedMember, ...]
 
     def member(self, member_id: str) -> DescribedMember:
-        """The member of that id; KeyError if the coordinator knows none."""
+        """The member with this id; KeyError if the coordinator knows no such member."""
         return {member.member_id: member for member in self.members}[member_id]
 
 
 def from_wire(group: DescribedGroup) -> GroupDescription:
-    """What kio decoded, without what tests do not look at."""
+    """The description in an answer that kio decoded, without the fields that tests do not need."""
     members = tuple(_member(member) for member in group.members)
     return GroupDescription(group.group_state, group.group_epoch, group.assignment_epoch, members)
 

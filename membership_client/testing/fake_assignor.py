@@ -1,8 +1,8 @@
 """Kafka's uniform assignor: balance first, then as few moves as possible.
 
-Who gets the odd partition depends, on a real broker, on the order in which Java's hash tables hand out their keys.
-`hash_order` has the same order, so that the same group gets the same answer here and there; only keys that collide in
-one bucket may come in another order.
+On a real broker the order of keys in Java's hash tables decides which member gets one partition more. `hash_order` has the
+same order, so that a group gets the same assignment from the fake and from the broker. Only keys that collide in one bucket
+may come in another order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Owned = dict[UUID, set[int]]
 
 _MOST_ROUNDS = 16
 _SIGN_BITS = 1 << 127 | 1 << 63
-"""Java compares the two halves of an id as signed numbers."""
+"""Sorts topic ids as Java does, which compares the two halves of an id as signed numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Subscriber:
 
 
 def uniform(members: Mapping[str, Subscriber], counts: Mapping[UUID, int], *, alike: bool) -> dict[str, Partitions]:
-    """Targets for all members. `alike`: all subscribe to the same, which Kafka treats by a simpler rule."""
+    """Targets for all members. With `alike`, all have the same subscription, for which Kafka has a simpler rule."""
     ordered = {member_id: members[member_id] for member_id in hash_order(members, hash_of_text)}
     shares = _shares_if_alike(ordered, counts) if alike else _shares_if_different(ordered, counts)
     return {member_id: Partitions.of(share) if share else NOTHING for member_id, share in shares.items()}
@@ -68,7 +68,7 @@ def _never_assigned(
 
 
 def _keep(member: Subscriber, topics: frozenset[UUID], quota: int) -> tuple[Owned, list[tuple[UUID, int]], int]:
-    """What a member keeps of its partitions, what is over its quota, and how much room is left."""
+    """The partitions that a member keeps, those above its quota, and how many more it may get."""
     kept: Owned = {}
     surplus: list[tuple[UUID, int]] = []
     for topic in hash_order(member.current.topics & topics, hash_of_id):
@@ -84,7 +84,7 @@ def _keep(member: Subscriber, topics: frozenset[UUID], quota: int) -> tuple[Owne
 def _hand_out(free: list[tuple[UUID, int]], shares: dict[str, Owned], room: Mapping[str, int]) -> None:
     partitions = iter(free)
     for member_id, places in room.items():
-        # The range comes first: the other way round, zip would take a partition before it finds the range at its end.
+        # The range is the first argument: otherwise zip would take a partition before it sees that the range has ended.
         for _, (topic, number) in zip(range(places), partitions, strict=False):
             shares[member_id].setdefault(topic, set()).add(number)
 
@@ -122,7 +122,7 @@ def _assign_rest(topic: UUID, count: int, subscribers: list[str], shares: dict[s
 
 
 def _balance(topic: UUID, subscribers: list[str], shares: dict[str, Owned]) -> bool:
-    """Moves partitions of one topic from the richest to the poorest while that helps. Returns whether one moved."""
+    """Move partitions of one topic from the member with most to the one with fewest while that helps. True if one moved."""
     ranked = sorted(subscribers, key=lambda member_id: _load(shares[member_id]))
     moved = False
     while givers := [member_id for member_id in reversed(ranked) if shares[member_id].get(topic)]:

@@ -1,8 +1,7 @@
-"""A classic group in memory: JoinGroup and SyncGroup as Kafka 4.3 answers them, on the values the core sends.
+"""A classic group in memory: answers JoinGroup and SyncGroup as Kafka 4.3 does, with the values that the core sends.
 
-Joins are held back until all members have joined, and syncs until the leader's has come, so an answer is a call of the
-function that came with the request: now, or when its time has come. Who leads, and which ids are given, depends on the order
-of requests only.
+Joins wait until all members have joined, and syncs until the leader has sent its sync. So each request comes with a function,
+which is called with the answer, now or later. The leader and the member ids depend only on the order of requests.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpaqueJoin(JoinGroup):
-    """A JoinGroup as a broker gets it: it hands the bytes of members on and does not read them."""
+    """A JoinGroup as a broker receives it: the broker passes members' bytes on and does not read them."""
 
     protocol_type: str = "consumer"
     metadata: tuple[tuple[str, bytes], ...] = ()
@@ -48,7 +47,7 @@ class OpaqueJoin(JoinGroup):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpaqueSync(SyncGroup):
-    """A SyncGroup as a broker gets it."""
+    """A SyncGroup as a broker receives it."""
 
     shares: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -62,7 +61,7 @@ class JoinPhase(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """A member as the coordinator remembers it. While it waits for an answer it has no session to keep."""
+    """A member as the coordinator knows it. While the member waits for an answer, its session does not end."""
 
     member_id: str
     client_id: str
@@ -72,12 +71,12 @@ class ClassicMember:
     """The last generation that it joined."""
     share: frozenset[TopicPartition] = frozenset()
     opaque_share: bytes = b""
-    """The member's share as bytes, if the plan came in an `OpaqueSync`."""
+    """The member's share as bytes, if the assignment came in an `OpaqueSync`."""
     join_reply: Reply | None = None
     sync_reply: Reply | None = None
     has_synced: bool = False
     planned_topics: frozenset[str] = frozenset()
-    """The topics that it wanted when the present plan was made. A static member that replaces another may want others."""
+    """The member's subscription when the present assignment was made. A static member that replaces another may have another one."""
 
     @property
     def instance_id(self) -> str | None:
@@ -86,7 +85,7 @@ class ClassicMember:
 
 @dataclass(slots=True, eq=False)
 class FakeClassicGroup:
-    """`max_size` may be changed at any time, as on a broker."""
+    """One classic group. `max_size` may be changed at any time, as on a broker."""
 
     group_id: str
     note: Note
@@ -97,12 +96,12 @@ class FakeClassicGroup:
     leader_id: str | None = None
     members: dict[str, ClassicMember] = field(default_factory=dict)
     pending: dict[str, float] = field(default_factory=dict)
-    """Ids that were given and have not been joined with, and when they are forgotten."""
+    """Member ids that were given to clients that have not joined with them yet, and when the group forgets them."""
     ends_at: float = _NEVER
-    """When the group stops to wait for joins, or for syncs, also for syncs that come after the plan."""
+    """When the group stops to wait for joins, or for syncs, also for those after the leader's."""
     ids: int = 0
     id_suffix: Callable[[int], str] = str
-    """The suffix that makes a member id of a client id, by the number of ids given before."""
+    """Makes the suffix of a member id from the number of ids that were given before."""
 
     # --- JoinGroup ---------------------------------------------------------------------------------------------------
 
@@ -137,7 +136,7 @@ class FakeClassicGroup:
             reply(MemberIdGiven(given))
 
     def _has_room_for(self, member_id: str) -> bool:
-        """Is there room? Only the member id counts: a static member that comes back without one is a newcomer here."""
+        """Whether the group has room for the member id. A static member that comes back without its id counts as a new one."""
         if self.max_size is None:
             return True
         known = self.members.get(member_id)
@@ -161,7 +160,7 @@ class FakeClassicGroup:
         return first.intersection(*others)
 
     def elect(self) -> str:
-        """The strategy with most votes. A member votes for its first strategy that all members have."""
+        """The strategy with most votes. Each member votes for its first strategy that all members have."""
         candidates = self._offered_by_all()
         likings = ([name for name in member.said.strategies if name in candidates] for member in self.members.values())
         return Counter(liking[0] for liking in likings).most_common(1)[0][0]
@@ -177,7 +176,7 @@ class FakeClassicGroup:
         self.rebalance(now, f"adding new member {member_id}; client reason: {request.reason}")
 
     def _replace(self, holder: ClassicMember, request: JoinGroup, now: float, client_id: str, reply: Reply) -> None:
-        """The newcomer wins. A group that is stable stays so: the newcomer gets what the holder had."""
+        """Give the holder's place to the newcomer. A stable group stays stable: the newcomer gets the holder's partitions."""
         for waiting in (holder.join_reply, holder.sync_reply):
             if waiting is not None:
                 waiting(Refused(Code.FENCED_INSTANCE_ID))
@@ -207,7 +206,7 @@ class FakeClassicGroup:
             member.join_reply = reply
             self.rebalance(now, f"{member.member_id} joins again; client reason: {request.reason}")
         else:
-            # A static member that a rebalance passed over is in the plan all the same, and catches up with it.
+            # A static member that did not join the last rebalance is in its assignment, and may have its generation.
             member.generation = self.generation
             reply(self._joined(member, skip=False))
 
@@ -252,7 +251,7 @@ class FakeClassicGroup:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Members that have not joined are out, except static ones, for which their session decides."""
+        """Remove members that have not joined, except static ones, which stay until their session ends."""
         for member in tuple(self.members.values()):
             if member.join_reply is None and member.instance_id is None:
                 del self.members[member.member_id]
@@ -377,7 +376,7 @@ class FakeClassicGroup:
 
     # --- time --------------------------------------------------------------------------------------------------------
 
-    def next_clock(self) -> float:
+    def next_timer(self) -> float:
         sessions = (m.session_ends for m in self.members.values() if self._is_timed(m))
         return min([*sessions, *self.pending.values(), self.ends_at])
 
@@ -385,8 +384,8 @@ class FakeClassicGroup:
     def _is_timed(member: ClassicMember) -> bool:
         return member.join_reply is None and member.sync_reply is None
 
-    def ring(self, at: float) -> None:
-        """End the waits and sessions whose time has come."""
+    def expire_timers(self, at: float) -> None:
+        """End the waits and sessions that are due."""
         for member_id in [member_id for member_id, ends in self.pending.items() if ends <= at]:
             del self.pending[member_id]
             self._try_complete(at)
@@ -402,7 +401,7 @@ class FakeClassicGroup:
                 self._remove(member, at, "expelled: it did not ask for its share in time")
 
     def restart(self, at: float) -> None:
-        """Another broker has loaded the group. Joins and syncs that waited are lost; without a plan the group rebalances anew."""
+        """Another broker has loaded the group. Waiting joins and syncs are lost; without an assignment the group rebalances anew."""
         for member in self.members.values():
             replies = (member.join_reply, member.sync_reply)
             member.join_reply = member.sync_reply = None
@@ -417,6 +416,6 @@ class FakeClassicGroup:
 
 
 def _metadata(said: JoinGroup) -> tuple[object, ...]:
-    """The metadata that members send to each other: a change of it is a reason to rebalance."""
+    """The metadata that members send to each other. If it changes, the group rebalances."""
     opaque = said.metadata if isinstance(said, OpaqueJoin) else ()
     return said.strategies, said.topics, said.owned, said.held, said.generation, said.rack, opaque

@@ -1,4 +1,4 @@
-"""Brokers around a fake coordinator: which of them coordinates, and what the others say."""
+"""A fake cluster: one broker has the fake coordinator, and the others answer that they do not have it."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class FakeCluster:
         self.topics = FakeTopics(dict(topics))
         self.groups = FakeCoordinator(self.topics, settings)
         self.coordinator: Node | None = self.nodes[0]
-        """None while there is none: its broker went, and no other has been chosen yet."""
+        """The broker that coordinates; None after its end, until another one is chosen."""
         self.loading_until = float("-inf")
         self.lacks: frozenset[type[Request]] = frozenset()
-        """Requests that these brokers are too old for; a client finds that out before it sends them."""
+        """Requests that these brokers do not know. A client finds that out before it sends them."""
 
     def move(self, to: Node, now: float, *, loading_s: float = 0.0) -> None:
-        """Another broker becomes the coordinator, and reads the groups from the log first."""
+        """Make another broker the coordinator. For `loading_s` it loads the groups from the log."""
         self.coordinator = to
         self.loading_until = now + loading_s
-        self.groups.restart_clocks(self.loading_until)
+        self.groups.restart_timers(self.loading_until)
 
     def advance(self, now: float) -> None:
-        """Let time pass for the coordinator. Without a coordinator, or while it loads, its timers stand still."""
+        """Let time pass for the coordinator. Without a coordinator, or while it loads, timers do not run."""
         if self.coordinator is not None and now >= self.loading_until:
             self.groups.advance(now)
 
@@ -55,7 +55,7 @@ class FakeCluster:
             self.groups.ask(request, now, client, reply)
 
     def handle(self, node: Node | None, request: Request, now: float, client: Client | None = None) -> Response:
-        """What that broker answers (None: whichever was asked)."""
+        """The answer of that broker; of any broker if `node` is None."""
         if isinstance(request, FindCoordinator):
             if self.coordinator is None:
                 return Refused(Code.COORDINATOR_NOT_AVAILABLE)

@@ -1,10 +1,10 @@
-"""A group coordinator in memory: KIP-848 as Kafka 4.3 does it, on the very values the core sends and receives.
+"""A group coordinator in memory: answers KIP-848 requests as Kafka 4.3 does, with the values that the core sends.
 
-Pure in the sense that matters here: no socket, no thread, no clock and no randomness, so the same requests at the same
-times get the same answers. What it remembers is what a coordinator remembers; above all, what it believes it delivered.
+It has no socket, thread, clock or randomness, so the same requests at the same times get the same answers. It remembers what a
+real coordinator remembers, above all which assignments it believes to have delivered.
 
-Classic groups are in `fake_classic`, members of both protocols in one group in `fake_migration`. Not here: access control. Racks
-are remembered and change nothing, as in Kafka 4.3, whose assignors do not look at them.
+Classic groups are in `fake_classic`, groups with members of both protocols in `fake_migration`. Access control is missing. Racks
+are remembered and change nothing, as in Kafka 4.3, whose assignors ignore them.
 """
 
 from __future__ import annotations
@@ -78,21 +78,21 @@ GROUP_REQUESTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorSettings:
-    """Settings of operators, with Kafka's defaults. They may be replaced at any time, as on a broker."""
+    """Settings of the broker, with Kafka's defaults. They may be replaced at any time, as on a broker."""
 
     heartbeat_interval_s: float = 5.0
     session_timeout_s: float = 45.0
     assignment_interval_s: float = 1.0
     """New targets are not computed more often than this; 0 computes them at once, as before 4.3."""
     offloads_assignor: bool = False
-    """Targets are computed beside the requests, and count from the next heartbeat on (KIP-1263). No release does that yet."""
+    """Whether targets are computed in the background, and used from the next heartbeat on (KIP-1263). No release has that yet."""
     max_size: int | None = None
     upgrades: bool = False
-    """Whether a member of the consumer protocol may join a classic group that has members, which then becomes one of both."""
+    """Whether a KIP-848 member may join a classic group that has members, which then has members of both protocols."""
     downgrades: bool = False
-    """Whether such a group becomes a classic one again when no member of the consumer protocol is left."""
+    """Whether such a group becomes classic again when its last KIP-848 member has left."""
     exempts_instances: bool = False
-    """Whether a full group lets a static member back in under another member id. Kafka 4.3.1 does not; later ones do."""
+    """Whether a full group accepts a static member that comes back under another member id. Kafka 4.3.1 does not; later ones do."""
     rejoins_in_place: bool = True
     """Kafka 4.0 and 4.1 fence a dynamic member that joins again while they still know it; later ones let it in."""
 
@@ -106,7 +106,7 @@ class Client:
 
 
 class FakeCoordinator:
-    """Every group of a cluster. `log` holds what a broker would write to its log, leave reasons included."""
+    """All groups of a cluster. `log` has what a broker would write to its log, with reasons of leaves."""
 
     def __init__(self, topics: FakeTopics, settings: CoordinatorSettings | None = None) -> None:
         self.topics = topics
@@ -118,7 +118,7 @@ class FakeCoordinator:
         self._groups: dict[str, FakeGroup] = {}
         self._classic: dict[str, FakeClassicGroup] = {}
         self._quiet_until = float("-inf")
-        """Before that no clock rings; forgotten with every request."""
+        """Until this time no timer expires. Every request resets it."""
 
     def ask(self, request: Request, now: float, client: Client, reply: Reply) -> None:
         """As `handle`, for requests that may be held back: `reply` is called with the answer, now or later."""
@@ -143,7 +143,7 @@ class FakeCoordinator:
             group.heartbeat(request, now, reply)
 
     def handle(self, request: Request, now: float, client: Client | None = None) -> Response:
-        """The answer to a request that reaches the coordinator at that time. Times must not go back."""
+        """The answer to a request that reaches the coordinator at `now`, which must not go back."""
         if isinstance(request, GROUP_REQUESTS):
             self.advance(now)
             self._quiet_until = float("-inf")
@@ -173,16 +173,16 @@ class FakeCoordinator:
             case DescribeSessionTimeout():
                 return SessionTimeoutDescribed(self.settings.session_timeout_s)
             case FindCoordinator():
-                return Refused(Code.COORDINATOR_NOT_AVAILABLE)  # Where coordinators are is the cluster's affair.
+                return Refused(Code.COORDINATOR_NOT_AVAILABLE)  # `FakeCluster` answers it.
             case CommitOffsets() | FetchOffsets():
-                return Refused(Code.UNSUPPORTED_VERSION)  # It keeps no offsets.
+                return Refused(Code.UNSUPPORTED_VERSION)  # This coordinator keeps no offsets.
             case JoinGroup() | SyncGroup() | ClassicHeartbeat():
                 return Refused(Code.UNSUPPORTED_VERSION)  # These may be held back: see `ask`.
             case OutsideRequest():
-                return Refused(Code.UNSUPPORTED_VERSION)  # Members never ask it.
+                return Refused(Code.UNSUPPORTED_VERSION)  # Members never send these.
 
     def _layouts(self, names: frozenset[str] | None) -> dict[str, TopicLayout]:
-        """The layouts of these topics. One that the metadata lacks as yet is missing, as on a broker that lags behind."""
+        """The layouts of these topics. A topic that is not in the metadata yet is left out, as on a broker that lags behind."""
         told = (topic for topic in self.topics if topic.topic_id not in self.topics.unnamed)
         wanted = (topic for topic in told if names is None or topic.name in names)
         return {topic.name: TopicLayout(topic.partitions, topic_id=topic.topic_id) for topic in wanted}
@@ -200,17 +200,17 @@ class FakeCoordinator:
         return group.members.get(member_id) if group else None
 
     def term(self, group_id: str, member_id: str) -> int | None:
-        """The number of the join that began this membership; None if the coordinator does not know the member any more."""
+        """The number of the join that began this membership; None if the coordinator no longer knows the member."""
         group = self._groups.get(group_id)
         return group.terms.get(member_id) if group else None
 
     def group_ids(self) -> frozenset[str]:
         return frozenset({*self._groups, *self._classic})
 
-    # --- for interference --------------------------------------------------------------------------------------------------
+    # --- faults ------------------------------------------------------------------------------------------------------------
 
     def forget(self, group_id: str) -> None:
-        """The group is deleted, or becomes one of the other protocol; it has no members."""
+        """Forget a group without members, because it is deleted, or becomes a group of the other protocol."""
         self._groups.pop(group_id, None)
         self._classic.pop(group_id, None)
 
@@ -226,24 +226,24 @@ class FakeCoordinator:
 
     # --- time --------------------------------------------------------------------------------------------------------
 
-    def next_clock(self) -> float:
-        """When something will happen without a request; infinity if nothing will."""
-        clocks = [group.next_clock() for group in self._groups.values()]
-        return min([*clocks, *(group.next_clock() for group in self._classic.values())], default=float("inf"))
+    def next_timer(self) -> float:
+        """When the next timer expires; infinity if there is none."""
+        timers = [group.next_timer() for group in self._groups.values()]
+        return min([*timers, *(group.next_timer() for group in self._classic.values())], default=float("inf"))
 
     def advance(self, now: float) -> None:
-        """Let sessions, revocations and evaluations end whose time has come."""
+        """End the sessions, revocations and evaluations that are due."""
         if now < self._quiet_until:
             return
         for group in self._groups.values():
-            while group.next_clock() <= now:
-                self._ring(group, group.next_clock())
+            while group.next_timer() <= now:
+                self._expire_timers(group, group.next_timer())
         for classic in self._classic.values():
-            while (at := classic.next_clock()) <= now:
-                classic.ring(at)
-        self._quiet_until = self.next_clock()
+            while (at := classic.next_timer()) <= now:
+                classic.expire_timers(at)
+        self._quiet_until = self.next_timer()
 
-    def _ring(self, group: FakeGroup, at: float) -> None:
+    def _expire_timers(self, group: FakeGroup, at: float) -> None:
         if group.patterns.ready_at is not None and group.patterns.ready_at <= at:
             group.patterns_ready()
         for member_id, ends in tuple(group.sessions.items()):
@@ -262,11 +262,11 @@ class FakeCoordinator:
         self._remove(group, member, at)
         self._note(at, f"{member.member_id} expelled: {why}")
 
-    def restart_clocks(self, at: float) -> None:
-        """Another broker has loaded the groups: from then on every member has its full time again."""
+    def restart_timers(self, at: float) -> None:
+        """Another broker has loaded the groups: every session and revocation gets its full time again."""
         self._quiet_until = float("-inf")
         for group in self._groups.values():
-            group.restart_clocks(at, self.settings.session_timeout_s)
+            group.restart_timers(at, self.settings.session_timeout_s)
         for classic in self._classic.values():
             classic.restart(at)
 
@@ -297,7 +297,7 @@ class FakeCoordinator:
             )
 
     def _recognise(self, group: FakeGroup, request: Heartbeat) -> Enrolled:
-        """The member as it was before this request: known, new, or the one whose place it takes."""
+        """The member before this request: a known one, a new one, or the one that it replaces."""
         if request.instance_id is not None:
             return _recognise_static(group, request)
         member = group.members.get(request.member_id)
@@ -333,7 +333,7 @@ class FakeCoordinator:
         )
 
     def _assign_with(self, group: FakeGroup, member: Enrolled, changed: bool, now: float) -> None:
-        """Targets are computed by the first heartbeat of any member after the interval, and not by a timer."""
+        """Compute targets if they are due: the first heartbeat of any member after the interval does that, and no timer."""
         group.take_computed()
         group.members[member.member_id] = member
         if changed:
@@ -341,8 +341,8 @@ class FakeCoordinator:
         changed |= group.notice_metadata()
         waits = group.assigned_at is not None and now < group.assigned_at + self.settings.assignment_interval_s
         if group.overdue and not waits:
-            # Without a change the last count holds: a newcomer that subscribes to nothing is then taken for one of those
-            # before it, and if it comes first in the assignor's order, all of them get nothing.
+            # Without a change Kafka uses the last count of subscriptions: it takes a new member without topics for one of the
+            # others, and if that member is the first in the assignor's order, all members get nothing.
             assign = group.compute if self.settings.offloads_assignor else group.assign
             assign(now, alike=group.looks_alike() if changed else group.alike)
 
@@ -351,7 +351,7 @@ class FakeCoordinator:
         group: FakeGroup, member: Enrolled, owned: Partitions | None, resubscribed: bool, now: float
     ) -> Enrolled:
         goal = Goal(
-            epoch=max(group.target_epoch, 1),  # No member is at epoch 0, also before the first targets.
+            epoch=max(group.target_epoch, 1),  # A member's epoch is at least 1, also before the first targets.
             partitions=group.targets.get(member.member_id, NOTHING),
             subscribed=group.topic_ids(member),
             resubscribed=resubscribed,
@@ -384,7 +384,7 @@ class FakeCoordinator:
         if group is None:
             refuse(Code.UNKNOWN_MEMBER_ID)
         try:
-            # An operator who removes an instance does not name the member.
+            # A request to remove an instance id has no member id.
             who = group.holder(request.instance_id) if not request.member_id else None
             member = who or _who_leaves(group, request.member_id, request.instance_id)
         except RefusalError as refusal:
@@ -396,7 +396,7 @@ class FakeCoordinator:
     # --- both protocols in one group ---------------------------------------------------------------------------------
 
     def _upgraded(self, group_id: str, now: float) -> FakeGroup | None:
-        """The classic group of that name as one of both protocols; None if it has no members, or must not be upgraded."""
+        """The classic group converted to one of both protocols; None if it has no members, or must not be upgraded."""
         classic = self._classic.get(group_id)
         if classic is None or not classic.members or not self.settings.upgrades:
             return None
@@ -489,7 +489,7 @@ class FakeCoordinator:
 
 
 def _recognise_static(group: FakeGroup, request: Heartbeat) -> Enrolled:
-    """An instance id has one holder. A member that joins with it gets it only after the holder left, even if it is the holder."""
+    """Find the holder of the instance id. A member that joins with the id gets it only after the holder left, even if it is the holder."""
     holder = group.holder(request.instance_id)
     if request.epoch == JOIN_EPOCH:
         if holder is None:
@@ -529,7 +529,7 @@ def _unknown_member(group: FakeGroup, member_id: str) -> Enrolled:
 
 
 def _check_regex(group: FakeGroup, known: Enrolled, request: Heartbeat) -> None:
-    """Refuse a pattern that cannot be read, when the first member states it."""
+    """Refuse a pattern that cannot be compiled. A pattern that another member has is not checked again."""
     if not request.regex or request.regex == known.regex or request.regex in group.pattern_counts():
         return
     try:
@@ -542,7 +542,7 @@ def _check_regex(group: FakeGroup, known: Enrolled, request: Heartbeat) -> None:
 
 
 def _told(known: Enrolled, request: Heartbeat, client: Client) -> Enrolled:
-    """The member with the fields of the request; fields that the request leaves out stay as they were."""
+    """The member with the fields of the request. Fields that the request leaves out stay as they are."""
     timeout_s = request.rebalance_timeout_s
     return replace(
         known,
@@ -559,7 +559,7 @@ def _told(known: Enrolled, request: Heartbeat, client: Client) -> Enrolled:
 
 
 def _is_full(request: Heartbeat) -> bool:
-    """Does the request have all fields? Then the answer has the assignment, whether it changed or not."""
+    """Whether the request has all fields. Then the answer has the assignment, even if it did not change."""
     stated = request.topics is not None or request.regex is not None
     says_all = request.rebalance_timeout_s is not None and stated and request.owned is not None
     return request.epoch == JOIN_EPOCH or says_all

@@ -1,4 +1,4 @@
-"""One group in a fake coordinator's memory: its members, their targets, and the epochs that tie them together."""
+"""One KIP-848 group of a fake coordinator: its members, their targets, and the epochs of both."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from membership_client.partitions import NOTHING, Partitions
 from membership_client.testing.fake_assignor import Subscriber, hash_of_text, hash_order, uniform
 from membership_client.testing.fake_patterns import FakePatterns
 from membership_client.testing.fake_range_assignor import assign_ranges
-from membership_client.testing.fake_reconciler import Enrolled, Progress, intersection
+from membership_client.testing.fake_reconciler import Enrolled, ReconcileProgress, intersection
 from membership_client.testing.fake_topics import FakeTopic, FakeTopics
 
 TEMPORARY_LEAVE_EPOCH = -2
 
 
 class FakeGroup:
-    """Bookkeeping only: what a request may do is decided by the coordinator."""
+    """The state of one group. `FakeCoordinator` decides which requests may change it."""
 
     def __init__(self, group_id: str, topics: FakeTopics) -> None:
         self.group_id = group_id
@@ -27,21 +27,21 @@ class FakeGroup:
         self.assigned_at: float | None = None
         """When targets were last computed."""
         self.alike = True
-        """Whether all members subscribed to the same when one of them was last written down."""
+        """Whether all members had the same subscription when a member was last stored."""
         self.members: dict[str, Enrolled] = {}
         self.targets: dict[str, Partitions] = {}
         self._computed: dict[str, Partitions] = {}
         self._computed_epoch: int | None = None
-        """Targets that the assignor has computed beside the requests, and for which epoch; None if there are none."""
+        """Targets that the assignor has computed in the background, and their epoch; None if there are none."""
         self.patterns = FakePatterns(topics)
         self.sessions: dict[str, float] = {}
         """When each member's session ends."""
         self.patience: dict[str, tuple[float, int]] = {}
-        """When each member that owes a revocation is removed, and the epoch it must have left by then."""
+        """For each member that must revoke: when it is removed, and the epoch that it must have left by then."""
         self.awaited: dict[str, float] = {}
-        """When each member of the classic protocol is removed that was told to join, or to ask for its share."""
+        """For each classic member that must join or sync: when it is removed."""
         self.terms: dict[str, int] = {}
-        """The number of the join that began each membership. A member that was removed, or left, has none."""
+        """For each member the number of the join that began its membership."""
         self.topics = topics
         self._metadata: tuple[FakeTopic, ...] = ()
         self._metadata_version = -1
@@ -50,7 +50,7 @@ class FakeGroup:
     # --- members -----------------------------------------------------------------------------------------------------
 
     def holder(self, instance_id: str | None) -> Enrolled | None:
-        """The member with that instance id."""
+        """The member with this instance id; None if there is none."""
         if instance_id is None:
             return None
         return next((m for m in self.members.values() if m.instance_id == instance_id), None)
@@ -60,7 +60,7 @@ class FakeGroup:
         self.terms[member_id] = self._terms
 
     def rename(self, old: Enrolled, new: Enrolled) -> None:
-        """A static member is back under another member id: everything passes on, at no epoch's expense."""
+        """A static member came back under another member id: it keeps its state, and the group epoch stays."""
         tables = [(table, table.get(old.member_id, NOTHING)) for table in (self.targets, self._computed)]
         self._forget(old.member_id)
         self.members[new.member_id] = new
@@ -68,7 +68,7 @@ class FakeGroup:
             table[new.member_id] = target
 
     def suspend(self, member: Enrolled) -> None:
-        """A static member left for a while: its partitions stay reserved until its session ends."""
+        """A static member left temporarily: its partitions are kept for it until its session ends."""
         self.members[member.member_id] = replace(member, epoch=TEMPORARY_LEAVE_EPOCH, pending=NOTHING)
         self.terms.pop(member.member_id, None)
         self.recount()
@@ -85,7 +85,7 @@ class FakeGroup:
             table.pop(member_id, None)
 
     def held_by_others(self, member_id: str) -> Callable[[Partitions], Partitions]:
-        """A function that tells which of some partitions other members may use, or have not given up yet."""
+        """A function that returns those of some partitions that other members may use, or have not revoked yet."""
 
         def held(partitions: Partitions) -> Partitions:
             found = NOTHING
@@ -108,16 +108,16 @@ class FakeGroup:
         return frozenset(topic.topic_id for topic in self.topics.known(self.topic_names(member)))
 
     def bump(self) -> None:
-        """Raise the group epoch: a change calls for new targets."""
+        """Raise the group epoch after a change: new targets are needed."""
         self.epoch += 1
         self._metadata = self._seen_metadata()
 
     def recount(self, forgotten: frozenset[str] = frozenset()) -> None:
-        """A member was stored: look again whether all members subscribe alike."""
+        """After a member was stored, look again whether all members have the same subscription."""
         self.alike = self.looks_alike(forgotten)
 
     def looks_alike(self, forgotten: frozenset[str] = frozenset()) -> bool:
-        """Do all subscribe to the same, be it names or a pattern? Topics of a forgotten pattern are counted once more."""
+        """Whether all members subscribe to the same names or pattern. Topics of a forgotten pattern still count here, as in Kafka."""
         stated = {(member.topics, member.regex) for member in self.members.values()}
         topics, regex = next(iter(stated), (forgotten, ""))
         if len(stated) > 1 or (topics and regex):
@@ -126,11 +126,11 @@ class FakeGroup:
 
     @property
     def overdue(self) -> bool:
-        """Are there no targets yet for the group's epoch?"""
+        """Whether there are no targets yet for the group's epoch."""
         return self.target_epoch < self.epoch
 
     def notice_metadata(self) -> bool:
-        """Topics of this group came, grew or went: that calls for new targets too. Was there anything to look at?"""
+        """Raise the group epoch if topics of this group were created, grew or were deleted. True if they were."""
         outdated = self._metadata_version != self.topics.version
         if outdated and self._seen_metadata() != self._metadata:
             self.bump()
@@ -141,24 +141,24 @@ class FakeGroup:
         return self.topics.known(frozenset[str]().union(*map(self.topic_names, self.members.values())))
 
     def patterns_ready(self) -> None:
-        """The evaluation of patterns has ended."""
+        """End the evaluation of patterns."""
         changed = self.patterns.evaluate(frozenset(self.pattern_counts()))
         if changed or self._seen_metadata() != self._metadata:
             self.bump()
 
     def assign(self, now: float, *, alike: bool) -> None:
-        """Compute all targets anew, by the simpler rule if all members subscribe alike."""
+        """Compute all targets anew, by the simpler rule if all members have the same subscription."""
         self.compute(now, alike=alike)
         self.take_computed()
 
     def take_computed(self) -> None:
-        """The computed targets count from now on."""
+        """Use the targets that `compute` has computed."""
         if self._computed_epoch is not None:
             self.targets, self.target_epoch = self._computed, self._computed_epoch
             self._computed, self._computed_epoch = {}, None
 
     def compute(self, now: float, *, alike: bool) -> None:
-        """As `assign`, for `take_computed`."""
+        """Compute targets as `assign` does, and keep them until `take_computed`."""
         members = {
             member_id: Subscriber(self.topic_ids(member), self.targets.get(member_id, NOTHING), member.instance_id)
             for member_id, member in self.members.items()
@@ -170,24 +170,24 @@ class FakeGroup:
 
     @property
     def assignor(self) -> str:
-        """The one that most members ask for. A change of it counts from the next targets on; without a wish it is uniform."""
+        """The assignor for the next targets: the one that most members ask for; uniform if none asks for one."""
         wishes = Counter(member.assignor for member in self.members.values() if member.assignor)
         return max(hash_order(wishes, hash_of_text), key=wishes.__getitem__, default="uniform")
 
     # --- clocks ------------------------------------------------------------------------------------------------------
 
     def reconciled(self, before: Enrolled, after: Enrolled, now: float) -> None:
-        """Keep what a heartbeat made of a member; a change starts or stops the clock of a revocation."""
+        """Store the member after a heartbeat. A change starts or stops the timer of its revocation."""
         self.members[after.member_id] = after
         if after == before:
             return
-        if after.progress is Progress.UNREVOKED:
+        if after.progress is ReconcileProgress.UNREVOKED:
             self.patience[after.member_id] = (now + after.rebalance_timeout_s, after.epoch)
         else:
             self.patience.pop(after.member_id, None)
 
-    def restart_clocks(self, at: float, session_timeout_s: float) -> None:
-        """Another broker took the group over: every session and every revocation gets its full time again."""
+    def restart_timers(self, at: float, session_timeout_s: float) -> None:
+        """Another broker has loaded the group: every session and revocation gets its full time again."""
         self.sessions = {
             member_id: at + (member.classic.session_timeout_s if member.classic else session_timeout_s)
             for member_id, member in self.members.items()
@@ -196,11 +196,11 @@ class FakeGroup:
         self.patience = {
             member_id: (at + member.rebalance_timeout_s, member.epoch)
             for member_id, member in self.members.items()
-            if member.progress is Progress.UNREVOKED
+            if member.progress is ReconcileProgress.UNREVOKED
         }
 
-    def next_clock(self) -> float:
-        """When something will happen without a request; infinity if nothing will."""
+    def next_timer(self) -> float:
+        """When the next timer expires; infinity if there is none."""
         ready = () if self.patterns.ready_at is None else (self.patterns.ready_at,)
         patience = (at for at, _ in self.patience.values())
         return min((*self.sessions.values(), *patience, *self.awaited.values(), *ready), default=float("inf"))

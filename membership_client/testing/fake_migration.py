@@ -1,7 +1,7 @@
-"""Groups in which both protocols are spoken, as Kafka 4.3 has them: an online upgrade, its members of both kinds, a downgrade.
+"""Groups with members of both protocols, as in Kafka 4.3: the upgrade, the mixed group, and the downgrade.
 
-A classic group becomes one of the consumer protocol when the first member of that protocol joins it, and a classic one again
-when the last has left. In between the coordinator assigns to all, and members of the classic protocol learn of it by rejoining.
+A classic group becomes a KIP-848 group when the first KIP-848 member joins, and a classic group again when the last such
+member has left. In between the coordinator assigns to all members, and classic members learn their assignment by rejoining.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from membership_client.partitions import NOTHING, Partitions
 from membership_client.subscriptions import MemberSubscription
 from membership_client.testing.fake_classic import ClassicMember, FakeClassicGroup, JoinPhase, Note
 from membership_client.testing.fake_group import FakeGroup
-from membership_client.testing.fake_reconciler import Enrolled, Progress
+from membership_client.testing.fake_reconciler import Enrolled, ReconcileProgress
 from membership_client.testing.fake_refusals import refuse
 from membership_client.testing.fake_topics import FakeTopics
 from membership_client.types import TopicPartition
 
 
 class Blobs(Protocol):
-    """Reads and writes the bytes that members of the classic protocol send each other; a coordinator does so only here."""
+    """Reads and writes the bytes that classic members send each other. Only in mixed groups a coordinator does so."""
 
     def subscription(self, said: JoinGroup) -> MemberSubscription: ...
     def share(self, member: ClassicMember) -> frozenset[TopicPartition]: ...
@@ -39,7 +39,7 @@ class Blobs(Protocol):
 
 
 class PlainBlobs:
-    """`Blobs` for requests that are values already."""
+    """`Blobs` for requests that hold values instead of bytes."""
 
     def subscription(self, said: JoinGroup) -> MemberSubscription:
         return MemberSubscription(
@@ -57,7 +57,7 @@ class PlainBlobs:
 
 
 def upgraded(classic: FakeClassicGroup, topics: FakeTopics, blobs: Blobs, now: float) -> FakeGroup:
-    """The same members with what they have, at the epoch of their generation. Those that wait are told to join again."""
+    """A group with the same members and their partitions, at the epoch of their generation. Waiting members are told to join again."""
     group = FakeGroup(classic.group_id, topics)
     group.epoch = group.target_epoch = classic.generation
     for member in classic.members.values():
@@ -85,7 +85,7 @@ def upgraded(classic: FakeClassicGroup, topics: FakeTopics, blobs: Blobs, now: f
 
 
 def downgraded(group: FakeGroup, epoch: int, note: Note, blobs: Blobs, now: float) -> FakeClassicGroup:
-    """The same members, all of the classic protocol, in the generation of that epoch."""
+    """A classic group with the same members, in the generation of that epoch."""
     classic = FakeClassicGroup(group.group_id, note, phase=JoinPhase.STABLE, generation=epoch)
     for enrolled in group.members.values():
         assert enrolled.classic is not None
@@ -102,12 +102,12 @@ def downgraded(group: FakeGroup, epoch: int, note: Note, blobs: Blobs, now: floa
 
 
 def is_for_downgrade(group: FakeGroup) -> bool:
-    """Are there members, and is none of the consumer protocol?"""
+    """Whether the group has members, all of them classic."""
     return bool(group.members) and all(member.classic is not None for member in group.members.values())
 
 
 def partitions_of(share: frozenset[TopicPartition], topics: FakeTopics) -> Partitions:
-    """By topic id; a partition whose topic is gone is left out."""
+    """The partitions by topic id. A partition of a deleted topic is left out."""
     found: dict[str, set[int]] = {}
     for topic, number in share:
         found.setdefault(topic, set()).add(number)
@@ -122,14 +122,14 @@ def names_of(partitions: Partitions, group: FakeGroup) -> frozenset[TopicPartiti
 
 
 def check_strategies(group: FakeGroup, request: JoinGroup) -> None:
-    """One of its strategies must be known to all members of the classic protocol, for the day of a downgrade."""
+    """Refuse a join unless one of its strategies is known to all classic members, because a downgrade will need one."""
     others = [set(member.classic.strategies) for member in group.members.values() if member.classic is not None]
     if others and not set.intersection(*others) & set(request.strategies):
         refuse(Code.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def joined(member: Enrolled, request: JoinGroup) -> GroupJoined:
-    """The group has no leader: the coordinator assigns."""
+    """The answer to a join. It names no leader, because the coordinator assigns."""
     return GroupJoined(
         generation=member.epoch, member_id=member.member_id, leader_id="", strategy=request.strategies[0]
     )
@@ -137,8 +137,8 @@ def joined(member: Enrolled, request: JoinGroup) -> GroupJoined:
 
 def sync(group: FakeGroup, request: SyncGroup, now: float) -> Response:
     member = _checked(group, request)
-    # One that has joined already is told first what to give up.
-    if member.epoch < group.target_epoch and member.progress is not Progress.UNREVOKED:
+    # A member that has joined already is told first which partitions to revoke.
+    if member.epoch < group.target_epoch and member.progress is not ReconcileProgress.UNREVOKED:
         group.awaited.setdefault(member.member_id, now + member.rebalance_timeout_s)
         refuse(Code.REBALANCE_IN_PROGRESS)
     group.awaited.pop(member.member_id, None)
@@ -147,16 +147,16 @@ def sync(group: FakeGroup, request: SyncGroup, now: float) -> Response:
 
 
 def heartbeat(group: FakeGroup, request: ClassicHeartbeat, now: float) -> Response:
-    """It must join again if there are newer targets, if it is to give up partitions, or if those it waits for are free.
+    """The answer to a heartbeat: join again if there are newer targets, partitions to revoke, or free partitions to take.
 
-    A newer epoch alone is no reason in 4.3: if only classic members are left and no downgrade is allowed, no targets are computed.
+    In 4.3 a newer epoch alone is no reason: if only classic members are left and no downgrade is allowed, no targets are computed.
     """
     member = _checked(group, request)
     _keep(group, member, now)
     target = group.targets.get(member.member_id, NOTHING)
     is_free = not group.held_by_others(member.member_id)(target - member.assigned)
-    awaits = member.progress is Progress.UNRELEASED and is_free
-    if member.epoch < group.target_epoch or member.progress is Progress.UNREVOKED or awaits:
+    awaits = member.progress is ReconcileProgress.UNRELEASED and is_free
+    if member.epoch < group.target_epoch or member.progress is ReconcileProgress.UNREVOKED or awaits:
         group.awaited.setdefault(member.member_id, now + member.rebalance_timeout_s)
         return Refused(Code.REBALANCE_IN_PROGRESS)
     return HeartbeatConfirmed()

@@ -1,4 +1,4 @@
-"""A group's regular expressions. A coordinator evaluates them in the background, all at once, and not too often."""
+"""A group's regular expressions. A coordinator evaluates all of them at once, in the background, and not too often."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from membership_client.testing.fake_topics import FakeTopics
 
 REFRESH_GAP_S = 10.0
-"""No second evaluation within this time, unless the group has no evaluated pattern at all."""
+"""The shortest time between two evaluations, unless the group has no evaluated pattern."""
 REFRESH_INTERVAL_S = 600.0
 EVALUATION_S = 0.001
 """How long an evaluation takes. On a broker it is a task for another thread."""
@@ -21,7 +21,7 @@ class PatternNews(enum.Enum):
 
     NOTHING = "nothing"
     STATED = "another pattern, to be evaluated"
-    READY = "another pattern, or none, and known what that means"
+    READY = "another pattern that is evaluated already, or none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class FakePatterns:
         self._ready_at: float | None = None
 
     def topics_of(self, regex: str) -> frozenset[str]:
-        """What a pattern matches; nothing while it has not been evaluated."""
+        """The topics that a pattern matches; none until it has been evaluated."""
         evaluation = self._evaluated.get(regex)
         return evaluation.topics if evaluation else frozenset()
 
     def stated(self, old: str, new: str, subscribers: Mapping[str, int], now: float) -> PatternNews:
-        """A member that stated `old` states `new`. `subscribers` counts members per pattern, before that."""
+        """Note that a member replaces its pattern `old` by `new`. `subscribers` counts members per pattern, before that."""
         unheard = bool(new) and old != new and not subscribers.get(new)
         news = self._news(old, new)
         self._maybe_refresh(unheard, old, new, subscribers, now)
@@ -52,7 +52,7 @@ class FakePatterns:
         return news
 
     def forget(self, regex: str) -> frozenset[str]:
-        """No member states it any more. Returns the topics that it matched."""
+        """Forget a pattern that no member has any more, and return the topics that it matched."""
         topics = self.topics_of(regex)
         self._evaluated.pop(regex, None)
         return topics
@@ -82,11 +82,11 @@ class FakePatterns:
 
     @property
     def ready_at(self) -> float | None:
-        """When the evaluation that is under way ends."""
+        """When the evaluation under way ends; None if there is none."""
         return self._ready_at
 
     def evaluate(self, patterns: frozenset[str]) -> bool:
-        """The evaluation has ended, for the patterns that members still state. Does any of them match other topics now?"""
+        """End the evaluation, for the patterns that members still have. True if any of them matches other topics than before."""
         at, self._ready_at = self._ready_at, None
         assert at is not None
         changed = False

@@ -1,4 +1,4 @@
-"""Kafka's range assignor on the coordinator's side: of each topic a range per member, in the order of instance and member ids."""
+"""The coordinator's range assignor: each member gets a range of each topic, in the order of instance ids and member ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from membership_client.testing.fake_assignor import Subscriber
 def assign_ranges(
     members: Mapping[str, Subscriber], counts: Mapping[UUID, int], *, alike: bool
 ) -> dict[str, Partitions]:
-    """Targets for all members. `alike`: all count as subscribed to what the first one is."""
+    """Targets for all members. With `alike`, the first member's subscription counts for all."""
     ordered = sorted(members, key=lambda member_id: _rank(member_id, members[member_id]))
     topics = {one: members[ordered[0] if alike else one].topics for one in ordered}
     shares: dict[str, dict[UUID, range]] = {member_id: {} for member_id in ordered}
@@ -24,7 +24,7 @@ def assign_ranges(
 
 
 def _rank(member_id: str, member: Subscriber) -> tuple[bool, str]:
-    """Static members come first, so that one that is back under another member id has its range again."""
+    """Sorts static members first, so that one that comes back under another member id gets its range again."""
     return member.instance_id is None, member.instance_id or member_id
 
 

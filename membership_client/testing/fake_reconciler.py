@@ -1,4 +1,4 @@
-"""How a coordinator brings one member to its target: give up first, at the old epoch; then gain, at the new one."""
+"""How a coordinator brings one member to its target: first the member revokes, at the old epoch; then it gains, at the new one."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from membership_client.core.events import JoinGroup
 from membership_client.partitions import NOTHING, Partitions
 
 
-class Progress(enum.Enum):
-    """How far a member has come on the way to its target."""
+class ReconcileProgress(enum.Enum):
+    """How far a member is on the way to its target."""
 
     STABLE = "stable"
     UNREVOKED = "unrevoked"
-    """It has not yet said that it gave up what is pending: its rebalance timer runs."""
+    """The member has not yet acknowledged the pending revocation: its rebalance timer runs."""
     UNRELEASED = "unreleased"
-    """Others still hold part of its target."""
+    """Other members still hold partitions of its target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enrolled:
-    """A member, as the coordinator knows it."""
+    """A member as the coordinator knows it."""
 
     member_id: str
     instance_id: str | None = None
@@ -36,30 +36,30 @@ class Enrolled:
     """The assignor that the member asks for."""
     rack_id: str | None = None
     classic: JoinGroup | None = None
-    """Its last JoinGroup; None for members of the consumer protocol."""
+    """The last JoinGroup of a classic member; None for KIP-848 members."""
     epoch: int = 0
     previous_epoch: int = -1
-    progress: Progress = Progress.STABLE
+    progress: ReconcileProgress = ReconcileProgress.STABLE
     assigned: Partitions = NOTHING
-    """The partitions that it may use now."""
+    """The partitions that the member may use now."""
     pending: Partitions = NOTHING
-    """The partitions that it was told to give up and has not given up yet."""
+    """The partitions that the member was told to revoke and has not released yet."""
     gained: tuple[tuple[int, Partitions], ...] = ()
-    """The partitions of `assigned` by the epoch at which it gained them, the oldest first."""
+    """The partitions of `assigned` by the epoch at which the member gained them, the oldest first."""
 
     @property
     def known_to_hold(self) -> Partitions:
-        """The assignment that a broker describes: partitions that are being given up are in it."""
+        """The assignment that a broker describes, with the partitions that the member must still revoke."""
         return self.assigned | self.pending
 
     def held_since(self, topic: UUID, number: int) -> int | None:
-        """The epoch at which the partition was assigned to it; None if it does not hold it."""
+        """The epoch at which the partition was assigned to the member; None if the member does not hold it."""
         return next((epoch for epoch, held in self.gained if number in held.by_topic.get(topic, ())), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """Where a member is to go, and what it says it owns (None: it does not say, which counts as everything)."""
+    """The target of a member, and the partitions that it says it owns. None: it does not say, and counts as owning all."""
 
     epoch: int
     partitions: Partitions
@@ -70,9 +70,9 @@ class Goal:
 
 
 def reconcile(member: Enrolled, goal: Goal) -> Enrolled:
-    """The member's next state; the same one if it can get no further now."""
-    arrived = member.progress is Progress.STABLE and member.epoch == goal.epoch
-    waits = member.progress is Progress.UNREVOKED and _still_owns(goal.owned, member.pending)
+    """The member's next state; the same state if nothing can be done now."""
+    arrived = member.progress is ReconcileProgress.STABLE and member.epoch == goal.epoch
+    waits = member.progress is ReconcileProgress.UNREVOKED and _still_owns(goal.owned, member.pending)
     if arrived or waits:
         return _drop_unsubscribed(member, goal) if goal.resubscribed else member
     return _advance(member, goal)
@@ -84,25 +84,27 @@ def _advance(member: Enrolled, goal: Goal) -> Enrolled:
     kept = member.assigned - revoked
     missing = wanted - kept
     if revoked and _still_owns(goal.owned, revoked):
-        return _at(member, member.epoch, Progress.UNREVOKED, kept, revoked)
+        return _at(member, member.epoch, ReconcileProgress.UNREVOKED, kept, revoked)
     unreleased = goal.held_by_others(missing)
-    progress = Progress.UNRELEASED if unreleased else Progress.STABLE
+    progress = ReconcileProgress.UNRELEASED if unreleased else ReconcileProgress.STABLE
     return _at(member, goal.epoch, progress, kept | (missing - unreleased), NOTHING)
 
 
 def _drop_unsubscribed(member: Enrolled, goal: Goal) -> Enrolled:
-    """A topic that is no longer subscribed to goes at once, even if the target is older than that."""
+    """Remove topics to which the member no longer subscribes, even if the target is older than that."""
     kept = member.assigned.of_topics(goal.subscribed)
     dropped = member.assigned - kept
     if not dropped:
         return member
     pending = member.pending | dropped
     if _still_owns(goal.owned, pending):
-        return _at(member, member.epoch, Progress.UNREVOKED, kept, pending)
+        return _at(member, member.epoch, ReconcileProgress.UNREVOKED, kept, pending)
     return _at(member, member.epoch, member.progress, kept, member.pending)
 
 
-def _at(member: Enrolled, epoch: int, progress: Progress, assigned: Partitions, pending: Partitions) -> Enrolled:
+def _at(
+    member: Enrolled, epoch: int, progress: ReconcileProgress, assigned: Partitions, pending: Partitions
+) -> Enrolled:
     moved = replace(
         member, epoch=epoch, previous_epoch=member.epoch, progress=progress, assigned=assigned, pending=pending
     )

@@ -1,4 +1,4 @@
-"""Requests that a coordinator refuses, with Kafka's words, since clients show them to people."""
+"""Requests that a coordinator refuses, with Kafka's own texts, because clients show these to users."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ASSIGNORS = ("uniform", "range")
 
 
 class RefusalError(Exception):
-    """Ends the handling of a request; nothing was changed by it."""
+    """Ends the handling of a request. The request has changed nothing."""
 
     def __init__(self, answer: Refused) -> None:
         super().__init__(answer)
@@ -60,7 +60,7 @@ def _check_join(request: Heartbeat) -> None:
 
 
 def check_epoch(member: Enrolled, request: Heartbeat, *, rejoins_in_place: bool = True) -> None:
-    """The epoch must be the member's own; or its last one, if what it owns shows that only an answer was lost."""
+    """Fence the member unless the epoch is its own, or its previous one and its partitions show that only an answer was lost."""
     said, known = request.epoch, member.epoch
     if said == 0 and (rejoins_in_place or member.previous_epoch == 0):
         return

@@ -15,18 +15,18 @@ class FakeTopic:
 
 
 class FakeTopics:
-    """Topics come, grow and go. A topic that is created again under the same name has another id, as in Kafka.
+    """The topics. A topic that is deleted and created again under the same name has another id, as in Kafka.
 
-    Ids count upwards from `first_id`, so that runs are reproducible.
+    Ids count upwards from `first_id`, so that runs can be repeated.
     """
 
     def __init__(self, topics: dict[str, int] | None = None, first_id: int = 1) -> None:
         self.version = 0
-        """Grows with every change, so that a group can tell whether it has seen the newest."""
+        """Rises with every change, so that a group can tell whether it has seen the newest topics."""
         self.created_version = 0
-        """The version in which a topic was last created: patterns are evaluated again after that."""
+        """The version in which a topic was last created. Patterns are evaluated again after it."""
         self.unnamed: frozenset[UUID] = frozenset()
-        """Topics whose names are not told, as by a broker whose metadata lags behind the coordinator's."""
+        """Topics that are not in answers about metadata, as on a broker whose metadata lags behind the coordinator's."""
         self._by_name: dict[str, FakeTopic] = {}
         self.next_id = first_id
         """The id of the topic that is created next."""
@@ -67,10 +67,10 @@ class FakeTopics:
         return iter(tuple(self._by_name.values()))
 
     def known(self, names: Iterable[str]) -> tuple[FakeTopic, ...]:
-        """Those of the named topics that exist, by name."""
+        """Those of the named topics that exist, sorted by name."""
         return tuple(self._by_name[name] for name in sorted(names) if name in self._by_name)
 
     def names_of(self, topic_ids: Iterable[UUID]) -> dict[UUID, str]:
-        """The names that a metadata answer would tell."""
+        """The names of these topics in an answer about metadata."""
         told = {topic.topic_id: topic.name for topic in self._by_name.values() if topic.topic_id not in self.unnamed}
         return {topic_id: told[topic_id] for topic_id in topic_ids if topic_id in told}

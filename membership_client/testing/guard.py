@@ -1,8 +1,8 @@
-"""Ends what this process started, however this process ends.
+"""Ends the processes and removes the directories of this process when it ends, even by SIGKILL.
 
-A small guard process reads from a pipe whose other end only we hold. The system closes that end when we exit, crash or
-are killed with SIGKILL, and the guard then kills the processes and removes the directories it was told of.
-(Linux' PR_SET_PDEATHSIG would do less: it fires when the starting *thread* ends, and macOS does not have it.)
+A small guard process reads from a pipe whose other end only this process holds. The system closes that end when this process
+exits, crashes or is killed; then the guard kills the processes and removes the directories that it was told of.
+(PR_SET_PDEATHSIG does not do: it acts when the starting *thread* ends, and macOS does not have it.)
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from pathlib import Path
 
 
 def watch_process(pid: int) -> None:
-    """From now on the process `pid` ends when this process ends."""
-    _tell(f"watch pid {pid}")
+    """Kill the process `pid` when this process ends."""
+    _send(f"watch pid {pid}")
 
 
 def forget_process(pid: int) -> None:
-    """`pid` has ended and was waited for; another process may soon have its number."""
-    _tell(f"forget pid {pid}")
+    """Forget `pid`, which has ended and was waited for: another process may get its number."""
+    _send(f"forget pid {pid}")
 
 
 def watch_directory(directory: Path) -> None:
-    """From now on `directory` is removed when this process ends."""
-    _tell(f"watch directory {directory}")
+    """Remove `directory` when this process ends."""
+    _send(f"watch directory {directory}")
 
 
 def forget_directory(directory: Path) -> None:
-    """`directory` is gone."""
-    _tell(f"forget directory {directory}")
+    """Forget `directory`, which was removed."""
+    _send(f"forget directory {directory}")
 
 
-def _tell(line: str) -> None:
+def _send(line: str) -> None:
     pipe = _guard().stdin
     assert pipe is not None
     pipe.write(f"{line}\n")
@@ -43,18 +43,18 @@ def _tell(line: str) -> None:
 
 @functools.cache
 def _guard() -> subprocess.Popen[str]:
-    # A session of its own: a Ctrl-C or a kill of our process group must not take the guard along.
+    # In a session of its own, so that Ctrl-C or a kill of this process group does not end the guard.
     guard = subprocess.Popen(
         [sys.executable, "-I", "-S", Path(__file__).with_name("guard_process.py")],
         stdin=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    atexit.register(_dismiss, guard)
+    atexit.register(_end_guard, guard)
     return guard
 
 
-def _dismiss(guard: subprocess.Popen[str]) -> None:
+def _end_guard(guard: subprocess.Popen[str]) -> None:
     """Wait for the guard, so that the clean-up is complete before this process ends."""
     assert guard.stdin is not None
     guard.stdin.close()

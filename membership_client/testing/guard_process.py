@@ -1,6 +1,7 @@
-"""The guard itself: run as a file by `guard.py`, standard library only, so that it starts in milliseconds.
+"""The guard process. `guard.py` runs this file; it imports only the standard library, so that it starts in milliseconds.
 
-Reads lines "watch pid|directory X" and "forget pid|directory X"; when its input ends, kills and removes what is left.
+It reads lines "watch pid|directory X" and "forget pid|directory X". When its input ends, it kills the processes and removes the
+directories that are left.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Watched = tuple[str, str]
 
 
 def main() -> None:
-    """Waits for the owner's end, then cleans up after it."""
+    """Wait until the owner ends, then clean up."""
     watched: set[Watched] = set()
     for line in sys.stdin:
         verb, kind, name = line.rstrip("\n").split(" ", 2)
@@ -32,13 +33,13 @@ def main() -> None:
 
 
 def kill(pid: int) -> None:
-    """Ends the process, which may have ended by itself."""
+    """Kill the process, if it has not ended by itself."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
 def remove(directories: Iterable[str]) -> None:
-    """Removes the directories; a process that is being killed may still write, so a second look is taken."""
+    """Remove the directories. A process that is being killed may still write, so they are looked at again."""
     for directory in directories:
         for _ in range(20):
             shutil.rmtree(directory, ignore_errors=True)

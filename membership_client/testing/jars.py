@@ -1,4 +1,4 @@
-"""Where Kafka's published jars lie once `scripts/test` has fetched them. Nothing here downloads."""
+"""The directories of Kafka's published jars, into which `scripts/test` downloads them. Nothing in this file downloads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from membership_client.testing.arguments import checked_version
 
 KAFKA_VERSION = "4.3.1"
 OLD_KAFKA_VERSION = "2.8.2"
-"""The oldest that starts without ZooKeeper: joins have no reasons, topics hardly have ids, and KIP-848 is unknown."""
+"""The oldest version that starts without ZooKeeper. It has no reasons of joins, few topic ids, and no KIP-848."""
 
 
 def cache_directory() -> Path:
@@ -21,13 +21,13 @@ def cache_directory() -> Path:
 
 
 def kafka_directory(version: str = KAFKA_VERSION) -> Path:
-    """Where the jars of that Kafka belong. It exists only when it is complete.
+    """The directory for the jars of that Kafka. It exists only if it is complete.
 
-    Named after what is in it: one that an earlier version of this project filled lacks Kafka's tools.
+    The name says that Kafka's tools are in it, because directories of earlier versions of this project lack them.
     """
     return cache_directory() / f"kafka-{version}-with-tools"
 
 
 def cached_kafka_jars(version: str = KAFKA_VERSION) -> list[Path] | None:
-    """Kafka's jars in a fixed order (a class archive is valid for one order only), or None if not fetched yet."""
+    """Kafka's jars, or None if they were not downloaded yet. The order is fixed, because a class archive is valid for one order."""
     return sorted(kafka_directory(checked_version(version)).glob("*.jar")) or None

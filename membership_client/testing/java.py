@@ -1,4 +1,4 @@
-"""Finds a Java that can run a Kafka 4 broker. Run as a file, it says by its exit code whether there is one."""
+"""Finds a Java that can run a Kafka 4 broker. Run as a program, its exit code says whether there is one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _candidates() -> Iterator[Path]:
         yield Path(on_path)
     yield from sorted(Path("/usr/lib/jvm").glob("*/bin/java"))
     yield from sorted(Path("/Library/Java/JavaVirtualMachines").glob("*/Contents/Home/bin/java"))
-    # Homebrew's OpenJDK is deliberately not linked into the places above.
+    # Homebrew does not link its OpenJDK into the directories above.
     yield from sorted(Path("/opt/homebrew/opt").glob("openjdk*/bin/java"))
 
 

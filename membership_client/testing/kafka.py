@@ -33,13 +33,13 @@ from membership_client.testing.storage import format_storage, random_id
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Two seconds on an idle machine; the bound is for a machine that runs everything else at once.
+# A start takes two seconds on an idle machine; the limit is for a busy one.
 _READY_TIMEOUT_S = 120
 _LOG_TAIL_LINES = 60
 
 
 class KafkaStartError(RuntimeError):
-    """A broker did not come up. The message ends with the last lines of its log."""
+    """A broker did not start. The message ends with the last lines of its log."""
 
 
 class KafkaUnavailableError(RuntimeError):
@@ -47,16 +47,16 @@ class KafkaUnavailableError(RuntimeError):
 
 
 class _PortTakenError(KafkaStartError):
-    """Another process took the port between our probe and the broker's bind."""
+    """Another process took the port after it was chosen and before the broker listened on it."""
 
 
 class KafkaCluster:
     """`brokers` real brokers on 127.0.0.1 in KRaft mode, each of them broker and controller.
 
-    Brokers are numbered from 1. `settings` are server properties and win over those of `default_settings`; `listeners`
-    come beside the plain-text one, and `address_of` says where they are. `racks` are the brokers' in their order, if they have any.
-    Java and the jars of that version are looked for where `scripts/test` puts them, unless given. Without a `directory`
-    the data lives in a temporary one that `stop()` removes. No broker outlives this process, even if it is killed.
+    Brokers are numbered from 1. `settings` are server properties, which override those of `default_settings`. Each broker has
+    the `listeners` and one for plain text; `address_of` returns their addresses. `racks` are the brokers' racks in their order.
+    Java and the jars of that version are taken from where `scripts/test` puts them, unless given. Without a `directory` the
+    data is in a temporary one that `stop()` removes. Brokers end with this process, even if it is killed.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class KafkaCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Every broker's address, as clients want it."""
+        """The addresses of all brokers, as the value of bootstrap.servers."""
         return ",".join(f"127.0.0.1:{broker.node.port}" for broker in self._brokers.values())
 
     def address_of(self, listener: str) -> str:
-        """Every broker's address for the clients of that listener."""
+        """The addresses of all brokers for clients of that listener."""
         known("listener", listener, self._listeners)
         host = self._listeners[listener].host
         return ",".join(f"{host}:{broker.node.ports[listener]}" for broker in self._brokers.values())
@@ -125,7 +125,7 @@ class KafkaCluster:
         self._directory = None
 
     def log(self, broker: int = 1) -> str:
-        """What the broker logged so far, the group coordinator's reasons included."""
+        """The broker's log so far, with the reasons that the group coordinator gives."""
         return self._broker(broker).log
 
     def kill(self, broker: int) -> None:
@@ -133,7 +133,7 @@ class KafkaCluster:
         self._broker(broker).kill()
 
     def terminate(self, broker: int) -> None:
-        """SIGTERM: an orderly shutdown, waited for."""
+        """SIGTERM: an orderly shutdown; returns when the broker has ended."""
         self._broker(broker).terminate()
 
     def restart(self, broker: int) -> None:
@@ -143,14 +143,14 @@ class KafkaCluster:
         self._await_ready()
 
     def start_all(self) -> None:
-        """After all were ended: none of them is ready without the others."""
+        """Start all brokers after all were ended. None of them is ready without the others."""
         for broker in self._brokers.values():
             if not broker.is_running:
                 broker.start()
         self._await_ready()
 
     def pause(self, broker: int) -> None:
-        """SIGSTOP: its connections stay open and nothing answers."""
+        """SIGSTOP: the broker's connections stay open, and it does not answer."""
         self._broker(broker).pause()
 
     def resume(self, broker: int) -> None:

@@ -6,12 +6,12 @@ import contextlib
 import random
 import socket
 
-# Below the range systems take outgoing connections from, so a stopped broker's port is still free when it restarts.
+# Systems take ports of outgoing connections from above this range, so a stopped broker's port stays free until it restarts.
 _CANDIDATES = range(20_000, 30_000)
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different ports, free on 127.0.0.1 at this moment. Another process may still be faster."""
+    """`count` different ports that are free on 127.0.0.1 now. Another process may take one before the caller does."""
     ports: list[int] = []
     with contextlib.ExitStack() as held:
         for port in random.sample(_CANDIDATES, len(_CANDIDATES)):

@@ -14,29 +14,29 @@ Value = str | int
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A listener beside the one for plain text that every broker has."""
+    """A listener in addition to the one for plain text that every broker has."""
 
     protocol: str
-    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; what these need are settings named `listener.name.…`."""
+    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Their configuration is in settings named `listener.name.…`."""
     host: str = "127.0.0.1"
     advertised: str | None = None
-    """host:port, if it is to be another address than its own."""
+    """The `host:port` that clients are told; None for the address of the listener itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """One broker's number, ports and home; every node is broker and controller at once."""
+    """One broker's number, ports and directory. Every node is both broker and controller."""
 
     node_id: int
     port: int
     controller_port: int
     directory: Path
     ports: Mapping[str, int] = field(default_factory=dict)
-    """Of further listeners, by name."""
+    """Ports of further listeners, by name."""
 
     @property
     def data(self) -> Path:
-        """Where the broker keeps its logs and the cluster's metadata."""
+        """The directory of the broker's logs and the cluster's metadata."""
         return self.directory / "data"
 
     @property
@@ -46,7 +46,7 @@ class BrokerNode:
 
 
 def default_settings(brokers: int) -> dict[str, Value]:
-    """Kafka's own defaults, except for what a small, short-lived cluster cannot do or a test cannot wait for."""
+    """Settings that differ from Kafka's defaults, because the cluster is small and tests cannot wait long."""
     replicas = min(brokers, 3)
     partitions = 1 if brokers == 1 else 3
     return {
@@ -60,23 +60,23 @@ def default_settings(brokers: int) -> dict[str, Value]:
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": 1,
         # A killed broker may register again only when its old session has ended, so this bounds restarts and failovers.
-        # Three brokers share a busy machine and get more room than one.
+        # Three brokers on a busy machine get more time than one.
         "broker.session.timeout.ms": 3000 if brokers == 1 else 5000,
         "broker.heartbeat.interval.ms": 500,
         "group.initial.rebalance.delay.ms": 0,
-        # Bounds only: they let a test choose short (or endless) sessions for its own group. The defaults stay Kafka's.
+        # Only the bounds are changed, so that a test can choose short or endless sessions. Defaults of groups stay Kafka's.
         "group.min.session.timeout.ms": 1000,
         "group.consumer.min.session.timeout.ms": 1000,
         "group.consumer.max.session.timeout.ms": 3_600_000,
         "group.consumer.min.heartbeat.interval.ms": 100,
         "group.consumer.max.heartbeat.interval.ms": 60_000,
-        # The log cleaner allocates its buffer up front: the default of 128 MiB would be half of a test broker's heap.
+        # The log cleaner allocates its buffer at the start. The default of 128 MiB is half of a test broker's heap.
         "log.cleaner.dedupe.buffer.size": 4 * 1024 * 1024,
     }
 
 
 def listener_settings(node: BrokerNode, listeners: Mapping[str, Listener]) -> dict[str, Value]:
-    """Where the node listens."""
+    """The settings for the addresses on which the node listens."""
     client = f"PLAINTEXT://127.0.0.1:{node.port}"
     own = {name: f"{listener.host}:{node.ports[name]}" for name, listener in listeners.items()}
     more = "".join(f",{name}://{address}" for name, address in own.items())
@@ -93,7 +93,7 @@ def listener_settings(node: BrokerNode, listeners: Mapping[str, Listener]) -> di
 def write_properties(
     node: BrokerNode, nodes: Sequence[BrokerNode], settings: Mapping[str, Value], listeners: Mapping[str, Listener]
 ) -> None:
-    """Writes the node's configuration; `settings` win over everything but its identity."""
+    """Write the node's configuration. `settings` override everything but the node's identity."""
     identity: dict[str, Value] = {
         "process.roles": "broker,controller",
         "node.id": node.node_id,

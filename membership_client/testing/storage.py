@@ -19,10 +19,10 @@ CHECKPOINT = "bootstrap.checkpoint"
 
 
 def format_storage(jvm: Jvm, node: BrokerNode, cluster_id: str) -> None:
-    """Makes `node.data` that of a new broker, unless it already is a broker's.
+    """Format `node.data` for a new broker, unless it is formatted already.
 
-    The feature levels of a new cluster are a file that depends on Kafka's version only. Once it lies beside the jars
-    (`scripts/test` puts it there) no JVM has to start for it, which saves a second per broker.
+    The feature levels of a new cluster are in a file that depends only on Kafka's version. `scripts/test` puts a copy beside the
+    jars, so that no JVM has to start for it, which saves a second per broker.
     """
     if (node.data / "meta.properties").exists():
         return

@@ -1,4 +1,4 @@
-"""A run as text, for people: each event of a member, what changed, and the effects."""
+"""A run as text for people: each event of a member, the changes, and the effects."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def describe_response(response: Response, names: Names) -> str:
             return _describe_acceptance(response, names)
         case GroupDescribed():
             members = (f"{m.member_id}{f' as {m.instance_id}' if m.instance_id else ''}" for m in response.members)
-            return f"in the group: {', '.join(members) or 'nobody'}"
+            return f"in the group: {', '.join(members) or 'no members'}"
         case Refused():
             return f"{code_name(response.code)}{f': {response.message}' if response.message else ''}"
         case TopicsResolved():
@@ -234,7 +234,7 @@ def describe_effect(effect: Effect, names: Names) -> str:  # noqa: PLR0911 - one
         case TellLost():
             return f"tell call {effect.call_id} that its partitions are lost"
         case Warn():
-            return f"warn: {effect.spent_s:g} s of {effect.limit_s:g} s for {effect.budget.value} are gone"
+            return f"warn: {effect.spent_s:g} s of {effect.limit_s:g} s for {effect.budget.value} are used up"
         case LookAtCallback():
             return f"look at the thread of call {effect.call_id} after {effect.spent_s:g} s"
         case Stop():

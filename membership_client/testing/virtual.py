@@ -1,4 +1,4 @@
-"""A transport and a clock in one, for a worker without a thread: a wait makes time pass.
+"""A transport with a virtual clock, for a worker without a thread. Time passes only while the worker waits.
 
     brokers = VirtualBrokers(FakeCluster({"orders": 6}))
     worker = brokers.worker(MemberConfig(bootstrap_servers="b1:9092", group_id="g"))
@@ -6,7 +6,7 @@
     while worker.member.state is not MemberState.STABLE:
         worker.run_once()
 
-A test of minutes takes milliseconds, and a worker that waits for something that will never come fails at once.
+A test of minutes takes milliseconds, and a worker that waits in vain fails at once.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from membership_client.types import Node
 
 
 class DeadlockError(AssertionError):
-    """A worker waits without a deadline, and no event is planned that could wake it."""
+    """A worker waits without a deadline, and no planned event can wake it."""
 
 
 class VirtualBrokers:
-    """`worker.Transport` over a fake cluster. Time stands still except in `wait`."""
+    """A `worker.Transport` over a fake cluster. Time passes only in `wait`."""
 
     def __init__(self, cluster: FakeCluster, *, latency_s: float = 0.01) -> None:
         self.cluster = cluster
@@ -48,7 +48,7 @@ class VirtualBrokers:
         self.sent: list[tuple[float, Send]] = []
         self.dropped: list[Node | None] = []
         self.silent: set[type[Request]] = set()
-        """Requests of these kinds are never answered."""
+        """Kinds of requests that are never answered."""
         self.throttle_s = 0.0
         self.closed = False
         self._latency_s = latency_s
@@ -65,7 +65,7 @@ class VirtualBrokers:
         observers: Sequence[Observer] = (),
         callbacks_s: float = 0.0,
     ) -> Worker:
-        """A worker that lives in this time, with callbacks that take that long."""
+        """A worker with this clock, whose callbacks take `callbacks_s`."""
         worker = Worker(Member(config=config, member_id=member_id), self, observers=observers, clock=self.clock)
         worker.runner = VirtualRunner(self, callbacks_s)
         return worker
@@ -74,7 +74,7 @@ class VirtualBrokers:
         return self.now
 
     def at(self, time: float, action: Callable[[], None]) -> None:
-        """Call a function at that time, if a worker waits that long."""
+        """Call the function at that time, if a worker waits until then."""
         self._queued += 1
         heapq.heappush(self._queue, (max(time, self.now), self._queued, action))
 
@@ -133,7 +133,7 @@ class VirtualBrokers:
 
 
 class VirtualRunner:
-    """`listener.CallbackRunner` on the same clock: a callback is a time that passes."""
+    """A `listener.CallbackRunner` with the same clock. A callback only lets time pass."""
 
     runs_on_closing_thread = False
 

@@ -1,4 +1,4 @@
-"""One Kafka request over one short-lived blocking socket: enough for test helpers, useless for anything else."""
+"""Sends one Kafka request over one blocking socket, for test helpers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Address = tuple[str, int]
 
 
 def ask(address: Address, request: RequestPayload, answer_type: type[Answer], timeout_s: float = 10) -> Answer:
-    """The broker's answer to `request`. Raises OSError if it cannot be reached, is silent or hangs up."""
+    """The broker's answer to `request`. OSError if the broker cannot be reached, does not answer, or closes the connection."""
     with socket.create_connection(address, timeout=timeout_s) as connection, connection.makefile("rwb") as stream:
         stream.write(_frame(request))
         stream.flush()

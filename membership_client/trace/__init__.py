@@ -1,4 +1,4 @@
-"""What happened to a member, as data: always kept in memory, on request in a file, exact enough to be replayed."""
+"""The trace of a member: its steps, always kept in memory, on request also in a file, and exact enough to be replayed."""
 
 import typing
 
@@ -14,6 +14,6 @@ def __getattr__(name: str) -> typing.Any:
     """The readers of traces are loaded when they are first used: members only write traces."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from membership_client.trace import reading  # noqa: PLC0415 - that is the point
+    from membership_client.trace import reading  # noqa: PLC0415 - loaded at its first use
 
     return getattr(reading, name)

@@ -50,7 +50,7 @@ class RecordFormat(NamedTuple):
         return entry.attribute if isinstance(entry, Renamed) else field
 
     def default(self, field: str) -> Any:
-        """What the field is where a trace lacks it; `...` if none may."""
+        """The value of the field where a trace lacks it; `...` if no trace may lack it."""
         entry = self.fields[field]
         return entry.default if isinstance(entry, Renamed) else entry
 
@@ -64,7 +64,7 @@ class Enumeration(NamedTuple):
     renamed: Mapping[str, str]
 
     def members(self) -> dict[str, enum.Enum]:
-        """By their words."""
+        """The members of the enum, by their words in a trace."""
         return {word: self.kind[self.renamed.get(word, word)] for word in self.words.split()}
 
 
@@ -221,7 +221,7 @@ PARTS = (
         has_assignor_data=False,
     ),
 )
-"""Values inside of the others."""
+"""Records that are values of other records' fields."""
 
 _BACKOFF = {"is": "Pace"}
 
@@ -382,7 +382,7 @@ START = (
     ),
     record("CloseStep", CloseStep, name=..., seconds=..., outcome=...),
 )
-"""What `start` of a header holds: the member when the section began."""
+"""Records in `start` of a header: the member when the section began."""
 
 ENUMERATIONS = (
     enumeration("MemberState", MemberState, "UNSUBSCRIBED JOINING RECONCILING ACK STABLE LEAVING STALE FENCED FATAL"),
@@ -391,7 +391,7 @@ ENUMERATIONS = (
     enumeration("CallbackKind", events.CallbackKind, "ASSIGNED REVOKED LOST"),
     enumeration("Budget", events.Budget, "POLL CALLBACK CLOSE"),
     enumeration("SiblingChange", events.SiblingChange, "NEW_EPOCH GAVE_BACK LEFT JOINS"),
-    enumeration("ContestStep", member.IdConflictStep, "IDENTIFY MEASURE RELEASE RETRY"),
+    enumeration("IdConflictStep", member.IdConflictStep, "IDENTIFY MEASURE RELEASE RETRY"),
     enumeration(
         "FailureKind",
         events.FailureKind,
@@ -414,7 +414,7 @@ ENUMERATIONS = (
 )
 
 PARTITION_FIELDS = frozenset({"owned", "assignment", "partitions"})
-"""Fields that hold ranges by topic id, whose text may stand for many more values than it has letters."""
+"""Fields with ranges of partitions by topic id: a few letters of text can stand for millions of partitions."""
 
 RECORDS: dict[type[Any], RecordFormat] = {
     each.kind: each for each in (*EVENTS, *EFFECTS, *REQUESTS, *RESPONSES, *PARTS, *START)

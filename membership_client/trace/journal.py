@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 
 _KEEP = 100
-"""Entries per generation. Two generations are kept, so there are always at least the last hundred."""
+"""Entries per part. Two parts are kept, so at least the last hundred entries are always there."""
 
 _LATE_S = 0.01
 
 _JUMP_S = 1.0
-"""Clocks are set a little now and then; a jump of a second means that the machine slept, or that its clock was set by hand."""
+"""NTP sets clocks by small amounts; a jump of a second means that the machine slept, or that its clock was set by hand."""
 
 
 class _Owned(NamedTuple):
-    """What a member owns, to be written as text: on the thread that writes the file, or when it is read."""
+    """The partitions that a member owns. The thread that writes the file, or a reader, makes the text of them."""
 
     partitions: Partitions
     names: Mapping[UUID, str]
@@ -54,8 +54,8 @@ class _Owned(NamedTuple):
         return {self.names.get(topic, str(topic)): ranges(numbers) for topic, numbers in shares}
 
 
-class Recorded(NamedTuple):
-    """What is kept of a step: all but the members before and after it, which are large."""
+class RecordedStep(NamedTuple):
+    """A step without the members before and after it, which are large."""
 
     at: float
     state: MemberState
@@ -63,21 +63,21 @@ class Recorded(NamedTuple):
     event: Event
     effects: tuple[Effect, ...]
     owned: _Owned | None
-    """None if it did not change."""
+    """None if the step did not change the owned partitions."""
     changes: dict[str, Json]
     late_s: float
     """How much later than due a heartbeat was sent."""
     cpu_s: float
-    """CPU time of the process so far: one that was stopped used none meanwhile."""
+    """CPU time of the process so far: it does not grow while the process is stopped."""
     jumped_s: float
-    """By how much the time of day went ahead of the monotonic clock, which stands still while the machine sleeps."""
+    """By how much the time of day moved against the monotonic clock, which stands still while the machine sleeps."""
 
 
-Entry = Recorded | dict[str, Json]
+Entry = RecordedStep | dict[str, Json]
 
 
-class Generation:
-    """A member, and what happened to it since: enough to replay it."""
+class _JournalPart:
+    """A part of a journal: the member at its beginning and the entries since then, which is enough to replay them."""
 
     def __init__(self, start: Member) -> None:
         self.start = start
@@ -85,9 +85,9 @@ class Generation:
 
 
 class Journal:
-    """`on_step` is an observer and runs on the membership thread; `note` may be called by any thread.
+    """Keeps the last entries of one member in memory. `on_step` runs on the membership thread; `note` on any thread.
 
-    With a `file` every entry is also written there, by a thread of its own, as soon as that can.
+    With a `file` a thread of its own also writes every entry there, without delay.
     """
 
     def __init__(self, start: Member, file: TraceFile | None = None) -> None:
@@ -97,15 +97,15 @@ class Journal:
         now = time.monotonic()
         self._wall_offset_s = self._offset_s = time.time() - now
         self._stepped_at, self._switches = now, switches()
-        self._older = Generation(start)
-        self._newer = Generation(start)
+        self._older = _JournalPart(start)
+        self._newer = _JournalPart(start)
         self._writer: TraceThread | None = None
         if file is not None:
             from membership_client.trace.trace_thread import TraceThread  # noqa: PLC0415 - only traces with a file need it
 
             self._writer = TraceThread(file, functools.partial(_header, self._origin), _text)
             self._writer.begin(start, now, self._offset_s)
-            # A member that was made and forgotten leaves no thread behind.
+            # The thread also ends if the application drops the member without a close.
             weakref.finalize(self, self._writer.end).atexit = False
 
     def on_step(self, step: Step) -> None:
@@ -114,7 +114,7 @@ class Journal:
         owned = None if after.owned is step.before.owned else _Owned(after.owned, after.names)
         changes = dict(_changes(step.before, after))
         times = (_lateness_s(step), time.process_time(), self._jumped_s())
-        entry = Recorded(step.at, after.state, after.epoch, step.event, step.effects, owned, changes, *times)
+        entry = RecordedStep(step.at, after.state, after.epoch, step.event, step.effects, owned, changes, *times)
         with self._lock:
             self._keep(entry)
             self._member = after
@@ -122,9 +122,9 @@ class Journal:
                 self._writer.put(entry, step.at, self._wall_offset_s, step.before, after)
 
     def _note_switches(self) -> None:
-        """Note it if this thread was kept waiting for the interpreter since the last step.
+        """Note if this thread had to wait for the interpreter's lock since the last step.
 
-        It then wakes every 5 ms. The thread of a process that is stopped, or gets no processor, does not wake at all.
+        A thread that waits for the lock wakes every 5 ms. A thread that is stopped, or gets no processor, does not wake.
         """
         now, count = time.monotonic(), switches()
         waited_s, woken = now - self._stepped_at, count - self._switches
@@ -133,7 +133,7 @@ class Journal:
             self.note("interpreter held", seconds=waited_s, switches=woken)
 
     def _jumped_s(self) -> float:
-        """How far the clock jumped since the last call, on the membership thread. A small difference is kept for the next call."""
+        """How far the clock jumped since the last call. A small difference is kept for the next call."""
         self._wall_offset_s = time.time() - time.monotonic()
         jumped_s = self._wall_offset_s - self._offset_s
         if abs(jumped_s) < _JUMP_S:
@@ -152,35 +152,35 @@ class Journal:
 
     def _keep(self, entry: Entry) -> None:
         if len(self._newer.entries) >= _KEEP:
-            self._older, self._newer = self._newer, Generation(self._member)
+            self._older, self._newer = self._newer, _JournalPart(self._member)
         self._newer.entries.append(entry)
 
     def lines(self) -> list[str]:
-        """What is in memory, as a trace. Any thread."""
+        """The lines of a trace of what is in memory. Any thread may call it."""
         with self._lock:
             start, entries = self._older.start, [*self._older.entries, *self._newer.entries]
         now = time.monotonic()
         return [_header(self._origin, start, now, time.time() - now, 0), *map(_text, entries)]
 
     def save(self, path: Path | str) -> None:
-        """Write what is in memory, as a trace that the command line reads; a new file is for its owner alone.
+        """Write what is in memory, as a trace that the command line reads. Only its owner may read a new file.
 
-        OSError if it cannot be written, is a symbolic link, or belongs to another user.
+        OSError if the file cannot be written, is a symbolic link, or belongs to another user. Any thread may call it.
         """
         write_for_owner(checked_path("path", path), as_bytes("\n".join(self.lines()) + "\n"))
 
     def flush(self, within_s: float = 10.0) -> bool:
-        """Is everything that happened so far in the file? Waits for it; not on the membership thread."""
+        """Wait until the file has all entries so far; False if it lacks some after `within_s`. Not for the membership thread."""
         within_s = checked_timeout_s(within_s, "within_s")
         return self._writer is None or self._writer.flush(within_s)
 
     def close(self) -> None:
-        """End the recording. What waits is written within two seconds; a warning in the log says what was not."""
+        """End the recording. Waits up to two seconds for entries to be written; the log warns of those that were not."""
         if self._writer is not None:
             self._writer.close(self._member, time.monotonic(), self._wall_offset_s)
 
     def after_fork(self) -> None:
-        """In the child: the file is the parent's, and so is the thread that writes it."""
+        """In a forked child: stop writing, because the file and the thread that writes it belong to the parent."""
         self._lock = threading.Lock()
         if self._writer is not None:
             self._writer.forget()
@@ -189,7 +189,7 @@ class Journal:
 
 def _header(origin: dict[str, str | int], start: Member, at: float, offset_s: float, dropped: int) -> str:
     """The line that a trace begins with, or that stands where steps are missing."""
-    from membership_client.trace.format import VERSION  # noqa: PLC0415 - loaded with the first value
+    from membership_client.trace.format import VERSION  # noqa: PLC0415 - loaded with the first header
 
     who = {"group": start.config.group_id, "member": start.member_id, "instance": start.config.group_instance_id}
     when = {"wall": at + offset_s, "at": at} | ({"dropped": dropped} if dropped else {})
@@ -200,7 +200,7 @@ def _header(origin: dict[str, str | int], start: Member, at: float, offset_s: fl
 def _encoder() -> Callable[[object], str]:
     import json  # noqa: PLC0415 - loaded with the first line
 
-    # NaN would make the whole file unreadable: a line with one is left out, and counted.
+    # NaN would make the whole file unreadable: a line with a NaN is left out, and counted as dropped.
     return json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False, allow_nan=False).encode
 
 
@@ -209,7 +209,7 @@ def _text(entry: Entry) -> str:
 
 
 def _shown(entry: Entry) -> dict[str, Json]:
-    if not isinstance(entry, Recorded):
+    if not isinstance(entry, RecordedStep):
         return entry
     shown: dict[str, Json] = {
         "at": entry.at,
@@ -275,7 +275,7 @@ def switches() -> int:
 class CommitTally:
     """Notes each commit that failed, and successful ones as counts, so that they do not displace other entries.
 
-    Any thread that commits. Two threads may spoil each other's count, which does no harm.
+    For any thread. If two threads commit at once, a count may be too low, which does no harm.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -312,7 +312,7 @@ class CommitTally:
 
 
 def origin() -> dict[str, str | int]:
-    """The origin of the calling process and thread. Of the environment only the names that orchestrators give."""
+    """Describes the calling process and thread. Of the environment it has only the names that orchestrators give."""
     found: dict[str, str | int | None] = {
         "client": _version(),
         "python": ".".join(map(str, sys.version_info[:3])),
@@ -338,7 +338,7 @@ def _in_kubernetes() -> bool:
 
 
 def _spark_task() -> str | None:
-    """Only where a Spark worker has loaded pyspark already; other processes do not pay for the import."""
+    """Describes the Spark task of this process; None unless pyspark is loaded, so that other processes need not import it."""
     pyspark = sys.modules.get("pyspark")
     task = pyspark.TaskContext.get() if pyspark is not None else None
     if task is None:

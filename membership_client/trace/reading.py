@@ -25,11 +25,11 @@ from membership_client.values import dataclass
 _HEADER = b'{"trace":'
 
 MOST_PARTITIONS_OF_A_FILE = 2_000_000
-"""How many partitions all lines of a file may name by ranges: they become objects, and a small file must not fill the memory."""
+"""How many partitions all lines of a file may name by ranges. Each becomes an object: a small file must not fill the memory."""
 
 
 class TraceError(MembershipError, ValueError):
-    """A trace cannot be read. Safe to print: control characters of the trace, or of its file name, are replaced."""
+    """A trace cannot be read. The text is safe to print: control characters of the trace, or of its file name, are replaced."""
 
     advice = "A trace is a file that trace.file or GroupMember.trace.save() wrote: leave this one out, or get it anew."
 
@@ -54,7 +54,7 @@ class Section:
     header: dict[str, Json]
     entries: list[dict[str, Json]] = field(default_factory=list)
     torn: bool = False
-    """The last line is incomplete: the process, or its machine, ended while it was written."""
+    """Whether the last line is incomplete, because the process or its machine ended while it was written."""
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class Section:
 
     @property
     def dropped(self) -> int:
-        """How many steps are missing before it, because the file could not be written fast enough."""
+        """How many steps are missing before this section, because the file could not be written fast enough."""
         return int(self.header.get("dropped", 0))
 
     def wall(self, at: float) -> float:
@@ -80,8 +80,8 @@ def read_trace(path: Path | str) -> list[Section]:
         for section in read_trace("till.jsonl"):
             print(section.name, "made", len(section.entries), "steps")
 
-    TraceError names the line that cannot be read. The last line of a run may be incomplete: that is no error. A file that is empty, or
-    has only a part of a header, has no sections. What is read is within bounds, see `line`.
+    TraceError names the line that cannot be read. An incomplete last line of a run is no error. A file that is empty, or
+    has only a part of a header, has no sections. Lines that could exhaust the memory are refused.
     """
     path = Path(path)
     try:
@@ -128,7 +128,7 @@ def _sections(path: Path, lines: Sequence[bytes]) -> list[Section]:
 
 
 def _is_torn(lines: Sequence[bytes], index: int) -> bool:
-    """Is the line incomplete, and followed by a new run?"""
+    """Whether the line is incomplete, and a new run follows it."""
     following = lines[index + 1] if index + 1 < len(lines) else b""
     if not following.startswith(_HEADER):
         return False
@@ -140,7 +140,7 @@ def _is_torn(lines: Sequence[bytes], index: int) -> bool:
 
 
 def _tear(path: Path, sections: list[Section], number: int, line: bytes) -> None:
-    """Mark the last section as torn, unless the incomplete line is a header: that is of a run that has not begun."""
+    """Mark the last section as torn, unless the incomplete line is a header: a run without a header has no section."""
     if line.startswith(_HEADER):
         return
     if not sections:
@@ -172,10 +172,10 @@ def _check_version(path: Path, number: int, version: object) -> None:
 
 
 LONGEST_BYTES = 16 << 20
-"""Enough for the plan of a leader of two hundred thousand partitions."""
+"""Enough for the assignment that a leader makes of two hundred thousand partitions."""
 
 MOST_PARTITIONS = 200_000
-"""How many partitions one line may name by ranges. They become objects, of about a kilobyte each in a report."""
+"""How many partitions one line may name by ranges. Each becomes an object, of about a kilobyte in a report."""
 
 _DEEPEST = 24
 """Members write 10 levels."""
@@ -192,10 +192,10 @@ class LineError(ValueError):
 
 
 def parse_line(text: bytes) -> dict[str, Json]:
-    """The object in the line. LineError if it is none, or not within bounds."""
+    """The JSON object in the line. LineError if the line is no object, or exceeds one of the limits above."""
     if len(text) > LONGEST_BYTES:
         raise LineError(f"is longer than {LONGEST_BYTES >> 20} MiB")
-    # Half a character from a torn trace is no reason to refuse the rest.
+    # A trace that was cut off may end in the middle of a character.
     line = text.decode(errors="replace")
     entry = _loaded(line)
     if not isinstance(entry, dict):
@@ -205,7 +205,7 @@ def parse_line(text: bytes) -> dict[str, Json]:
 
 
 def partitions_of(value: Json) -> int:
-    """How many partitions a line names by ranges. LineError if they are too many, or no ranges."""
+    """How many partitions a line names by ranges. LineError if there are too many, or if a range cannot be read."""
     count = _partitions_of(value)
     if count > MOST_PARTITIONS:
         raise LineError(f"names {count} partitions; the limit is {MOST_PARTITIONS}")

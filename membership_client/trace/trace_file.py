@@ -16,10 +16,10 @@ logger = logging.getLogger("membership_client")
 
 
 class TraceFile:
-    """Appends to the file. A file that another process is writing is left alone: this one gets its pid into its name.
+    """Appends lines to a file. If another process writes that file, the pid of this process is added to the name.
 
-    One `write` per line, unbuffered: what was written survives SIGKILL of this process. Trouble with the disk ends the
-    trace with a warning and never reaches the member. A link is not followed, and another user's file not written.
+    Each line is one unbuffered `write`, so it survives SIGKILL of this process. An error of the disk ends the trace with a
+    warning and does not reach the member. A symbolic link is not followed, and the file of another user is not written.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, keep: int) -> None:
@@ -32,7 +32,7 @@ class TraceFile:
         self._rotates = True
         try:
             self._open()
-        except (OSError, ValueError) as error:  # A name that the system cannot have is a ValueError.
+        except (OSError, ValueError) as error:  # A name with a NUL is a ValueError.
             self._give_up(error)
 
     @property
@@ -40,7 +40,7 @@ class TraceFile:
         return self._path
 
     def begin(self, header: str) -> None:
-        """The first line of a run, or of a new file. After a header that is longer than a file may be, the file may grow by its limit."""
+        """Write the header that begins a run, or a new file. If it fills half of the limit or more, the limit grows with it."""
         try:
             self._append(header)
         except OSError as error:
@@ -48,7 +48,7 @@ class TraceFile:
         self._full_at = max(self._max_bytes, 2 * len(header))
 
     def write(self, line: str) -> bool:
-        """True if this filled the file: a new one was begun and wants a header."""
+        """Write a line. True if the file was full: the line is in it, and a new file was begun, which needs a header."""
         try:
             self._append(line)
             return self._rotate() if self._rotates and self._size >= self._full_at else False
@@ -63,7 +63,7 @@ class TraceFile:
         written = os.write(self._file, content)
         self._size += written
         if written < len(content):
-            # The next line would continue half a line.
+            # After a line that was written in part, the next line would continue it.
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
@@ -72,11 +72,11 @@ class TraceFile:
             os.close(file)
 
     def forget(self) -> None:
-        """In a forked child: its copy of the descriptor would keep the lock after the end of the parent."""
+        """In a forked child: close its copy of the descriptor, which would keep the file locked after the end of the parent."""
         self.close()
 
     def _rotate(self) -> bool:
-        """`trace` becomes `trace.1`, which becomes `trace.2`, and so on; the oldest is deleted."""
+        """Rename `trace` to `trace.1`, `trace.1` to `trace.2`, and so on; the oldest file is deleted."""
         self.close()
         for number in range(self._keep, 0, -1):
             older = self._numbered(number - 1) if number > 1 else self._path
@@ -90,10 +90,10 @@ class TraceFile:
     def _open(self) -> None:
         self._path, self._file = _open_own(self._path)
         found = os.fstat(self._file)
-        # A pipe, or /dev/null, must never be put aside.
+        # A pipe, or /dev/null, must never be renamed.
         self._rotates, self._size = stat.S_ISREG(found.st_mode), found.st_size
         if self._size and os.pread(self._file, 1, self._size - 1) != b"\n":
-            # The last run ended in the middle of a line: this run must not continue that line.
+            # The previous run may have ended in the middle of a line, which this run must not continue.
             self._size += os.write(self._file, b"\n")
 
     def _numbered(self, number: int) -> Path:
@@ -115,7 +115,7 @@ def _open_own(path: Path) -> tuple[Path, int]:
 
 
 def _open(path: Path) -> int:
-    """Locked for as long as it is open, also against another member of this process."""
+    """Open the file and lock it until it is closed, also against other members of this process."""
     file = open_for_owner(path, os.O_RDWR | os.O_APPEND)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -126,9 +126,9 @@ def _open(path: Path) -> int:
 
 
 def open_for_owner(path: Path, flags: int) -> int:
-    """For its owner alone if it is new. OSError if it is a link, or another user's."""
+    """Open the file; only its owner may read a new one. OSError if it is a symbolic link, or belongs to another user."""
     if path.is_symlink():
-        # For a clear text: O_NOFOLLOW would fail with "too many levels of symbolic links".
+        # O_NOFOLLOW alone would say "too many levels of symbolic links".
         raise OSError(errno.ELOOP, "it is a symbolic link, which is not followed", str(path))
     file = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -140,23 +140,23 @@ def open_for_owner(path: Path, flags: int) -> int:
 
 
 def write_for_owner(path: Path, content: bytes) -> None:
-    """Replace what is in the file. Raises as `open_for_owner`, and OSError if it cannot be written."""
+    """Replace the content of the file. OSError as from `open_for_owner`, or if it cannot be written."""
     with os.fdopen(open_for_owner(path, os.O_WRONLY), "wb") as file:
-        # A pipe or a terminal cannot be cut to a length.
+        # A pipe or a terminal cannot be truncated.
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             file.truncate()
         file.write(content)
 
 
 def _check_owner(file: int) -> None:
-    """PermissionError for a file of another user: in a shared directory that user could have put it there, to read it."""
+    """PermissionError for a file of another user, who could have made it in a shared directory in order to read the trace."""
     found = os.fstat(file)
     if stat.S_ISREG(found.st_mode) and found.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "it belongs to another user")
 
 
 def as_bytes(line: str) -> bytes:
-    """Half a character, as in the name of a file that is no UTF-8, becomes the escape that JSON has for it."""
+    """UTF-8 of the line. A lone surrogate, as in a file name that is no UTF-8, becomes JSON's escape for it."""
     return line.encode(errors="backslashreplace")
 
 
@@ -165,14 +165,14 @@ if TYPE_CHECKING:
 
 
 def trace_path(template: str, *, pid: int, **names: str) -> Path:
-    """A path from the template; `names` are ids, which cannot lead out of its directory: `../../etc/x` becomes `%2E.%2F..%2Fetc%2Fx`."""
+    """A path from the template. Ids in `names` cannot leave its directory: `../../etc/x` becomes `%2E.%2F..%2Fetc%2Fx`."""
     from pathlib import Path  # noqa: PLC0415 - loads urllib
 
     return Path(template.format(pid=pid, **{key: _one_component(name) for key, name in names.items()}))
 
 
 def _one_component(name: str) -> str:
-    """As a URL would quote it, but for letters of all scripts. No dot at its start: two names may stand side by side."""
+    """The name quoted as in a URL, except that letters of all scripts stay. A first dot is quoted too: `..` cannot arise."""
     quoted = "".join(letter if letter.isprintable() and letter not in "/\\%" else _quoted(letter) for letter in name)
     return _quoted(".") + quoted[1:] if quoted.startswith(".") else quoted
 

@@ -1,4 +1,4 @@
-"""The thread that writes a trace, and what waits for it: a full pipe or a hanging disk delays this thread only."""
+"""The thread that writes a trace, and its queue: a full pipe or a hanging disk delays this thread only."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from membership_client.trace.trace_file import TraceFile
 
 @dataclass(slots=True, repr=False, eq=False)
 class Backlog:
-    """`admit` and `dropped` belong to the thread that records, `written` to the one that writes; neither waits."""
+    """Counts entries. `admit` and `take_dropped` are for the thread that records, `wrote` for the one that writes; none waits."""
 
     limit: int
     dropped: int = 0
-    """Entries dropped since the last admitted one: they are missing before the next one."""
+    """How many entries were dropped since the last admitted one: they are missing before the next one."""
     _admitted: int = 0
     _written: int = 0
 
@@ -31,7 +31,7 @@ class Backlog:
         return self._admitted - self._written
 
     def admit(self) -> bool:
-        """Is there room for one entry more? If not, it counts as dropped."""
+        """Count one more entry. False if there is no room for it: then it counts as dropped."""
         if self.waiting >= self.limit:
             self.dropped += 1
             return False
@@ -39,7 +39,7 @@ class Backlog:
         return True
 
     def take_dropped(self) -> int:
-        """How many entries are missing before the one that was just admitted; told once."""
+        """How many entries are missing before the one that was just admitted; sets the count to 0."""
         dropped, self.dropped = self.dropped, 0
         return dropped
 
@@ -50,36 +50,36 @@ class Backlog:
 logger = logging.getLogger("membership_client")
 
 _MOST_WAITING = 10_000
-"""A member takes about a step a second, so this is some hours; with what they hold, they take about 20 MB."""
+"""A member makes about one step a second, so this is some hours of steps, which take about 20 MB."""
 
 _CLOSE_WITHIN_S = 2.0
-"""How long a close waits for the trace: the partitions have been given back by then, and the process wants to end."""
+"""How long a close waits for the trace. The partitions have been released by then, and the process is about to end."""
 
 Encode = Callable[[Any], str]
 
 
 class QueuedEntry(NamedTuple):
-    """One entry to write, and what a header before or after it would say; without an entry only a header."""
+    """An entry to write, and the values of a header before or after it. Without an entry only a header is written."""
 
     entry: Any
     at: float
-    """When it happened, by the member's clock: a header that knew a later time would belong to a trace saved afterwards."""
+    """When it happened, by the member's clock. The header of the file has this time, and not the later one of writing."""
     offset_s: float
-    """What to add to that to get the time of day."""
+    """`at` and this give the time of day."""
     before: Member
     after: Member
     dropped: int
 
 
 Header = Callable[[Member, float, float, int], str]
-"""Makes a header of a member, its clock, the distance to the time of day, and how many steps are missing before it."""
+"""Makes a header of the member, the time by its clock, the offset to the time of day, and how many steps are missing before."""
 
 
 class TraceThread:
-    """`put` is called under the journal's lock, and never waits. Files are touched by the thread alone, once it runs.
+    """Writes entries to the file on its own thread. `put` is called under the journal's lock, and never waits.
 
-    An entry that cannot be encoded, or that found no room, is left out: the lines after it begin with a new header that
-    says how many are missing, so that a replay can go on from there.
+    An entry that cannot be encoded, or finds no room in the queue, is left out. A new header follows, which says how many
+    entries are missing, so that a replay can go on from there. Once the thread runs, no other thread uses the file.
     """
 
     def __init__(self, file: TraceFile, header: Header, line: Encode) -> None:
@@ -94,7 +94,7 @@ class TraceThread:
         self._unwritable = 0
 
     def begin(self, start: Member, at: float, offset_s: float) -> None:
-        """Start the thread, whose first line is the header of `start`. A thread that cannot start is tried later."""
+        """Start the thread, whose first line is the header of `start`. If the system has no thread now, `put` tries again."""
         self._queue.put(QueuedEntry(None, at, offset_s, start, start, 0))
         self._start()
 
@@ -112,7 +112,7 @@ class TraceThread:
             self._start()
 
     def flush(self, within_s: float) -> bool:
-        """Has everything been written that was put so far, the first header too? Any thread but the writing one."""
+        """Wait until the first header and all entries so far are written; False after `within_s`. Not on this thread itself."""
         give_up_at = time.monotonic() + within_s
         while not self._is_written() and time.monotonic() < give_up_at:
             time.sleep(0.001)
@@ -122,7 +122,7 @@ class TraceThread:
         return self._has_begun and not self._backlog.waiting
 
     def close(self, last: Member, at: float, offset_s: float) -> None:
-        """Write what waits, then end. After two seconds this returns and logs a warning; the thread goes on alone."""
+        """Write the entries in the queue, then end. After two seconds this returns with a warning; the thread goes on."""
         if self._backlog.dropped:
             self._queue.put(QueuedEntry(None, at, offset_s, last, last, self._backlog.take_dropped()))
         self._queue.put(None)
@@ -139,11 +139,11 @@ class TraceThread:
             )
 
     def end(self) -> None:
-        """The journal is gone: the thread ends by itself."""
+        """End the thread without waiting for it. The journal may be gone already."""
         self._queue.put(None)
 
     def forget(self) -> None:
-        """In a forked child: the file, and the lock on it, are the parent's."""
+        """In a forked child: leave the file and its lock to the parent."""
         self._file.forget()
 
     # --- on the thread -----------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class TraceThread:
         try:
             self._thread.start()
         except RuntimeError:
-            return  # The system has no thread now. The next entry tries again; until then entries wait.
+            return  # The system has no thread now. The next entry tries again; until then entries stay in the queue.
         self._started = True
 
     def _run(self) -> None:
@@ -171,8 +171,8 @@ class TraceThread:
             if line is not None and self._file.write(line):
                 self._file.begin(self._header(after, at, offset_s, 0))
         except Exception:
-            # A bug, or a text of the application that cannot be encoded: neither may end the recorder.
-            logger.exception("A step is missing in the trace %s; please report it", self._file.path)
+            # Neither a bug nor a text of the application that cannot be encoded may end the thread.
+            logger.exception("A step is missing in the trace %s, because of a bug; please report it", self._file.path)
             self._unwritable = missing + 1
         finally:
             self._has_begun = True

@@ -1,4 +1,4 @@
-"""The core's values as JSON and back, by the tables of the trace format.
+"""Encodes the core's values as JSON and decodes them, by the tables of the trace format.
 
 The names of classes, fields and enum values are those of `format`; how a field is read follows from its type hint. Fields
 that have their default are left out, so that a line stays short enough for a person. Floats survive exactly, because a
@@ -26,7 +26,7 @@ Json = Any
 
 
 def encode(value: Any) -> Json:
-    """For json.dumps. TypeError for a value whose class the format does not have, which is a bug."""
+    """The value as `json.dumps` takes it. TypeError if the format lacks its class, which is a bug."""
     kind: Any = type(value)
     return _encoder(kind)(value)
 
@@ -36,7 +36,7 @@ LONGEST_S = 1e10
 
 
 def decode(hint: Any, data: Json) -> Any:
-    """The value of that type; ValueError, KeyError or TypeError if the data is not one."""
+    """A value of the type `hint`. ValueError, KeyError or TypeError if the data is no such value."""
     return _decoder(hint)(data)
 
 
@@ -53,7 +53,7 @@ def _encoder(kind: Any) -> Callable[[Any], Json]:  # noqa: PLR0911 - one per kin
         return str
     if kind is Partitions:
         return _encode_partitions
-    if issubclass(kind, int):  # An error code by name is still a number.
+    if issubclass(kind, int):  # Error codes are written as numbers.
         return int
     records, enums = _tables()
     if kind in enums:
@@ -119,8 +119,8 @@ _WRITTEN = object()
 
 
 def _tables() -> tuple[Mapping[Any, RecordFormat], Mapping[Any, Enumeration]]:
-    """Loaded with the first value: it takes a millisecond, and a program may import a Consumer and never make one."""
-    from membership_client.trace.format import ENUMS, RECORDS  # noqa: PLC0415 - that is the point
+    """The tables. They are loaded with the first value, because that takes a millisecond, and many programs need no value."""
+    from membership_client.trace.format import ENUMS, RECORDS  # noqa: PLC0415 - loaded at its first use
 
     return RECORDS, ENUMS
 
@@ -132,14 +132,14 @@ def _record(kind: Any) -> RecordFormat:
 
 @functools.cache
 def _fields(kind: Any) -> tuple[tuple[str, str, Any], ...]:
-    """Of each field its name in a trace, its name in the code, and the value with which it is left out."""
+    """For each field: its name in a trace, its name in the code, and the value that is not written."""
     record, defaults = _record(kind), _defaults(kind)
     named = [(name, record.attribute(name)) for name in record.fields]
     return tuple((name, own, _left_out(defaults[own], record.default(name))) for name, own in named)
 
 
 def _left_out(default: Any, missing: Json) -> Any:
-    """The default in the code, or that of the format where they differ by now; `_WRITTEN` if the field is always written."""
+    """The value that is not written: the code's default, or the format's where they differ; `_WRITTEN` if there is none."""
     if _is_same(default, missing):
         return default
     return missing if type(missing) in _PLAIN else _WRITTEN
@@ -151,7 +151,7 @@ def _is_same(default: Any, missing: Json) -> bool:
 
 @functools.cache
 def _defaults(kind: Any) -> dict[str, Any]:
-    """In the code, by name; `_WRITTEN` for fields without one."""
+    """The defaults of the fields in the code, by name; `_WRITTEN` for fields without a default."""
     return {field.name: _default(field) for field in dataclasses.fields(kind)}
 
 
@@ -249,7 +249,7 @@ def _decode_record(kind: Any, data: Json) -> Any:
 
 @functools.cache
 def _field_decoders(kind: Any) -> dict[str, tuple[str, Callable[[Json], Any]]]:
-    """By name in a trace; with the name in the code."""
+    """The name in the code and the decoder of each field, by its name in a trace."""
     record, hints = _record(kind), typing.get_type_hints(kind)
     return {
         name: (own, _decode_due if record.default(name) == str(_ALWAYS_DUE) else _decoder(hints[own]))
@@ -259,7 +259,7 @@ def _field_decoders(kind: Any) -> dict[str, tuple[str, Callable[[Json], Any]]]:
 
 @functools.cache
 def _filled(kind: Any) -> dict[str, Any]:
-    """What fields are that a trace lacks, where the code has another default by now, or none."""
+    """Values of fields that a trace lacks and for which the code has no default, or another one than the format."""
     record, defaults, found = _record(kind), _defaults(kind), {}
     for name, (own, decoder) in _field_decoders(kind).items():
         missing = record.default(name)
@@ -272,7 +272,7 @@ _ALWAYS_DUE = float("-inf")
 
 
 def _decode_due(data: Json) -> float:
-    """A time that has always passed is the one infinite float of the core; only fields with that default have it."""
+    """A time, or minus infinity: a time that has always passed. Only fields with that default may be infinite."""
     return _ALWAYS_DUE if data == str(_ALWAYS_DUE) else _decode_float(data)
 
 

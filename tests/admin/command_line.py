@@ -31,7 +31,7 @@ WIPE = "\r\x1b[K"
 
 @contextlib.contextmanager
 def looking(kafka: KafkaCluster, group: str, *, watch_s: int, stderr: int) -> Iterator[subprocess.Popen[str]]:
-    """It has ended on return; at once, if the test has failed."""
+    """Runs a command that looks again and again. On return it has ended; at once, if the test has failed."""
     command = [sys.executable, "-m", "membership_client", "groups", "waiting", group, "--watch", str(watch_s), "--json"]
     command += ["--bootstrap-server", kafka.bootstrap_servers]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as started:
@@ -43,7 +43,7 @@ def looking(kafka: KafkaCluster, group: str, *, watch_s: int, stderr: int) -> It
 
 
 def typed_on(terminal: int) -> Iterator[str]:
-    """What programs write there, until the last of them has closed it, which Linux tells by an error and macOS by an end."""
+    """Yields what programs write to the terminal, until the last program has closed it (an error on Linux, an end on macOS)."""
     with contextlib.suppress(OSError):
         while content := os.read(terminal, 4096):
             yield content.decode()

@@ -41,7 +41,7 @@ def run(kafka: KafkaCluster) -> Run:
 
 @pytest.fixture
 def group(kafka: KafkaCluster, admin: GroupAdmin) -> str:
-    """It has no members; it has read its topic of two partitions with ten records each."""
+    """A group without members that has read its topic of two partitions with ten records each."""
     name = filled_topic(kafka.bootstrap_servers, "commands", partitions=2, records=20)
     admin.reset(admin.plan_reset(name, Latest(), topics=[name]))
     return name

@@ -19,7 +19,7 @@ class KafkaTool:
     bootstrap_servers: str
 
     def run(self, *arguments: str) -> str:
-        """What it prints; it must succeed."""
+        """Run the tool, which must succeed; returns its output."""
         java, jars = find_java(), cached_kafka_jars()
         assert java, "Java was not found. Run scripts/test, which installs it."
         assert jars, "Kafka's jars were not found. Run scripts/test, which fetches them."
@@ -28,7 +28,7 @@ class KafkaTool:
         return done.stdout
 
     def table(self, *arguments: str) -> list[Row]:
-        """Its table, by its heads; a dash stands for nothing there as here."""
+        """The rows of the tool's table by its column heads. A dash stands for nothing, as in our own output."""
         lines = [line for line in self.run(*arguments).splitlines() if line.strip()]
         # Two words in one cell are those of COORDINATOR (ID).
         head, *rows = [re.sub(r" +\((\w+)\)", r"(\1)", line).split() for line in lines if not line.startswith("Warn")]

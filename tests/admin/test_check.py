@@ -11,7 +11,7 @@ import pytest
 from membership_client import ConfigError, TopicPartition
 from membership_client.admin import FindingKind, GroupAdmin, GroupView, MemberView, Severity
 from membership_client.admin.checks.checking import check
-from membership_client.admin.checks.client_config import understood
+from membership_client.admin.checks.client_config import read_client_config
 from membership_client.admin.checks.facts import BrokerFacts, ClientFacts, GroupFacts, Rights
 from membership_client.admin.checks.finding import ChangeTo
 from membership_client.admin.checks.patterns import of_pattern
@@ -75,7 +75,7 @@ def with_members(*members: MemberView, **view: Any) -> GroupFacts:
 
 
 def with_setting(key: str, value: str, facts: GroupFacts = HEALTHY) -> GroupFacts:
-    """On the second broker only."""
+    """The facts with this setting on the second broker only."""
     one, other = facts.brokers
     return replace(facts, brokers=(one, replace(other, settings={**(other.settings or {}), key: value})))
 
@@ -83,7 +83,7 @@ def with_setting(key: str, value: str, facts: GroupFacts = HEALTHY) -> GroupFact
 def client(rights: Rights | None = None, **keys: Any) -> ClientFacts:
     """A configuration with these keys, whose user may do everything unless `rights` say otherwise."""
     dotted = {name.replace("_", "."): value for name, value in keys.items()}
-    read = understood(dotted, "shop")
+    read = read_client_config(dotted, "shop")
     allowed = Rights(ALL_RIGHTS, {"orders": ALL_RIGHTS}) if rights is None else rights
     return ClientFacts(
         member=read.member, given=read.given, protocol=read.protocol, problems=read.problems, rights=allowed
@@ -100,7 +100,7 @@ def found(facts: GroupFacts, change: ChangeTo = "consumer") -> list[tuple[Findin
 
 @pytest.mark.parametrize("change", ["consumer", "static"])
 def test_a_healthy_group_has_no_findings(change: ChangeTo) -> None:
-    """Neither without a configuration nor with one that fits."""
+    """There are no findings without a configuration, and none with one that fits."""
     assert found(HEALTHY, change) == []
     keys: dict[str, Any] = {"bootstrap_servers": "localhost:1", "fetch_min_bytes": 10, "group_instance_id": "till-1"}
     fitting = with_client(**keys, group_instance_id_conflict="takeover", enable_auto_commit="false")
@@ -179,7 +179,7 @@ K, B, W, N = FindingKind, Severity.BLOCKER, Severity.WARNING, Severity.NOTE
 def test_each_trap_on_the_way_to_kip_848_is_found(
     facts: GroupFacts, kind: FindingKind, severity: Severity, words: str
 ) -> None:
-    """With its severity, and the words that say where it is."""
+    """The finding has its severity, and the words that say where the trap is."""
     (finding,) = (one for one in check(facts, "consumer").findings if one.kind is kind)
     assert (finding.severity, words in finding.sentence) == (severity, True), finding
     assert check(facts, "consumer").is_ready is (severity is N)
@@ -199,7 +199,7 @@ def test_each_trap_on_the_way_to_kip_848_is_found(
 def test_each_trap_on_the_way_to_static_membership_is_found(
     facts: GroupFacts, kind: FindingKind, severity: Severity
 ) -> None:
-    """Once, and nothing else with it."""
+    """The trap is found once, and nothing else is found."""
     assert found(facts, "static") == [(kind, severity)]
 
 
@@ -226,19 +226,19 @@ def test_each_trap_on_the_way_to_static_membership_is_found(
 def test_the_move_from_confluent_kafka_is_checked(
     facts: GroupFacts, expected: list[tuple[FindingKind, Severity]]
 ) -> None:
-    """The first process may take the group to KIP-848, or may have no strategy in common with the others."""
+    """The first process may move the group to KIP-848, or may have no strategy in common with the other members."""
     assert found(facts, "membership-client") == expected
 
 
 def test_a_group_without_members_can_move_whatever_the_brokers_forbid_about_upgrades() -> None:
-    """There is nothing to upgrade; and what is a KIP-848 group already needs no move."""
+    """An empty group needs no upgrade, and a KIP-848 group needs no move."""
     assert found(with_setting("group.consumer.migration.policy", "disabled", with_members(state="Empty"))) == []
     moved = with_members(replace(MEMBER, is_classic=False, epoch=3), protocol="consumer", epoch=3, assignment_epoch=3)
     assert found(with_setting("group.consumer.migration.policy", "disabled", moved)) == []
 
 
 def test_what_was_not_looked_at_is_said() -> None:
-    """So that an empty list of findings is not taken for more than it is."""
+    """The output names what was not checked, so that an empty list of findings is not misread."""
     assert "give their configuration" in check(HEALTHY, "consumer").unchecked[0]
     refused = replace(HEALTHY, client=replace(client(), rights=None))
     assert "the keys about security are refused" in check(refused, "consumer").unchecked[0]
@@ -248,20 +248,20 @@ def test_what_was_not_looked_at_is_said() -> None:
     "pattern", ["^orders.*", "^orders", "orders", r"^\p{L}+", "^[[:alpha:]]+", r"^a[(?=]b", r"^a\(?=b"]
 )
 def test_patterns_that_mean_the_same_to_brokers_are_passed(pattern: str) -> None:
-    """Also those that only RE2/J can read, and what looks like a group in a class of letters."""
+    """These include patterns that only RE2/J can read, and character classes that look like a group."""
     assert [*of_pattern(pattern, ["orders", "bills"])] == []
 
 
 @pytest.mark.parametrize("pattern", ["^(?<=a)b", "^(?>a)b", "^a*+", r"^(a)\1", "^(?P=a)", "^(", r"^\\(?!b)"])
 def test_patterns_that_brokers_refuse_are_named(pattern: str) -> None:
-    """By RE2/J, which has no look-arounds, atomic groups, possessive repetitions or back references."""
+    """RE2/J has no look-arounds, atomic groups, possessive repetitions or back references."""
     (finding,) = of_pattern(pattern, ["orders"])
     assert finding.kind is K.PATTERN_REFUSED
 
 
 def test_a_password_is_not_in_any_finding() -> None:
-    """A refused key about security says which key it is, and not what it holds."""
-    read = understood({"sasl.password": "secret-Qv37", "security.protocol": "plaintext"}, "shop")
+    """A finding about a refused security key names the key and not its value."""
+    read = read_client_config({"sasl.password": "secret-Qv37", "security.protocol": "plaintext"}, "shop")
     assert read.security is None
     assert read.problems
     assert "secret-Qv37" not in repr(read)
@@ -278,7 +278,7 @@ def test_a_password_is_not_in_any_finding() -> None:
 def test_a_healthy_group_of_any_client_is_ready_and_moves(
     kafka: KafkaCluster, peers: PeerGroup, admin: GroupAdmin, kind: PeerKind, strategy: str
 ) -> None:
-    """No false alarm: a member with KIP-848 joins it, and the group becomes one of KIP-848."""
+    """There is no false alarm: a KIP-848 member joins the group, which becomes a KIP-848 group."""
     members = [peers.join(kind, **settings_with(kind, strategy)) for _ in range(2)]
     peers.wait_settled(members)
     outcome = admin.check(peers.id, config={"bootstrap.servers": kafka.bootstrap_servers, "group.protocol": "consumer"})
@@ -292,7 +292,7 @@ def test_a_healthy_group_of_any_client_is_ready_and_moves(
 def test_a_check_as_a_command(
     kafka: KafkaCluster, run: Run, group: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 0 with nothing in the way, 1 with findings, 2 if it cannot be done; `--group` as Kafka's tools have it."""
+    """The exit code is 0 without findings, 1 with findings, 2 if the check cannot be done; `--group` works as in Kafka's tools."""
     assert run("check", group) == 0
     assert f"{group}: Empty, classic protocol, no assignor, 0 members. To KIP-848: nothing is in the way." in (
         capsys.readouterr().out
@@ -317,7 +317,7 @@ def test_a_check_as_a_command(
 
 @pytest.mark.kafka
 def test_bad_arguments_are_refused_at_once(admin: GroupAdmin, group: str) -> None:
-    """Before a broker is asked."""
+    """They are refused before a request is sent."""
     with pytest.raises(ConfigError, match="to must be"):
         admin.check(group, "classic")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="patterns must be a list"):

@@ -76,7 +76,7 @@ class Trapped:
 
 
 def refusal_of(member: GroupMember) -> MembershipError:
-    """The error with which it ends."""
+    """The error with which the member ends."""
     eventually(lambda: member.snapshot.state is MemberState.FATAL, "a refusal")
     assert member.snapshot.error is not None
     return member.snapshot.error
@@ -105,7 +105,7 @@ Trap = Callable[..., Trapped]
 
 
 def test_1_brokers_without_kip_848(old_kafka_version: str, trap: Trap) -> None:
-    """Nothing but that is told of them; settings that they do not have are no finding."""
+    """This is the only finding; settings that these brokers do not have are no finding."""
     with KafkaCluster(version=old_kafka_version) as cluster:
         trapped = trap(cluster.bootstrap_servers)
         assert trapped.kinds() == [FindingKind.BROKERS_TOO_OLD]
@@ -115,7 +115,7 @@ def test_1_brokers_without_kip_848(old_kafka_version: str, trap: Trap) -> None:
 
 
 def test_2_the_feature_is_off(kafka_factory: Factory, trap: Trap) -> None:
-    """The brokers have the request, and refuse it."""
+    """The brokers know the request, and refuse it."""
     cluster = kafka_factory()
     servers = cluster.bootstrap_servers
     tool = ("org.apache.kafka.tools.FeatureCommand", "--bootstrap-server", servers)
@@ -126,7 +126,7 @@ def test_2_the_feature_is_off(kafka_factory: Factory, trap: Trap) -> None:
 
 
 def test_3_the_protocol_is_off(kafka_factory: Factory, trap: Trap) -> None:
-    """By a setting of the brokers."""
+    """A setting of the brokers forbids KIP-848."""
     trapped = trap(kafka_factory(settings={"group.coordinator.rebalance.protocols": "classic"}).bootstrap_servers)
     assert trapped.kinds() == [FindingKind.PROTOCOL_OFF]
     assert isinstance(trapped.refusal(), BrokerTooOldError)
@@ -144,7 +144,7 @@ def test_4_the_upgrade_is_off(kafka_factory: Factory, trap: Trap) -> None:
 
 
 def test_5_the_group_is_too_large_and_cannot_go_back(kafka_factory: Factory, trap: Trap) -> None:
-    """Two findings of one cluster: the limit is that of KIP-848 groups only."""
+    """One cluster gives two findings: the limit applies only to KIP-848 groups."""
     settings = {"group.consumer.max.size": 1, "group.consumer.migration.policy": "upgrade"}
     trapped = trap(kafka_factory(settings=settings).bootstrap_servers)
     assert trapped.kinds() == [FindingKind.GROUP_TOO_LARGE, FindingKind.DOWNGRADE_OFF]
@@ -152,7 +152,7 @@ def test_5_the_group_is_too_large_and_cannot_go_back(kafka_factory: Factory, tra
 
 
 def test_6_the_assignor_has_data_of_its_own(kafka: KafkaCluster) -> None:
-    """As librdkafka's cooperative-sticky, which writes it into each assignment of its second plan."""
+    """The strategy cooperative-sticky of librdkafka writes data into each assignment from its second one on."""
     group = Group(kafka.bootstrap_servers, "trap")
     group.admin.create_topic(group.topic, 2)
     config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group.id, "log_level": 0}
@@ -181,7 +181,7 @@ def test_6_the_assignor_has_data_of_its_own(kafka: KafkaCluster) -> None:
 
 
 def test_7_a_client_that_has_no_kip_848(kafka: KafkaCluster, trap: Trap) -> None:
-    """Told by its default client id; the other member is not meant."""
+    """It is recognised by its default client id; the other member is not named."""
     trapped = trap(kafka.bootstrap_servers)
     trapped.group.join(group_protocol="classic", client_id="kafka-python-2.2.15")
     trapped.await_members(3)
@@ -191,7 +191,7 @@ def test_7_a_client_that_has_no_kip_848(kafka: KafkaCluster, trap: Trap) -> None
 
 
 def test_8_keys_of_the_classic_protocol(kafka: KafkaCluster, trap: Trap) -> None:
-    """Refused when the member is made; and a session that is longer than that of the group ends earlier."""
+    """Some keys are refused when the member is made, and a session longer than the group's ends earlier."""
     config = {"group.protocol": "consumer", "session.timeout.ms": "300000"}
     assert trap(kafka.bootstrap_servers).kinds(config=config) == [FindingKind.KEY_REFUSED, FindingKind.SESSION_SHORTER]
     with pytest.raises(ConfigError, match=r"session\.timeout\.ms"):
@@ -199,14 +199,14 @@ def test_8_keys_of_the_classic_protocol(kafka: KafkaCluster, trap: Trap) -> None
 
 
 def test_9_an_assignor_that_the_brokers_do_not_have(kafka: KafkaCluster, trap: Trap) -> None:
-    """Custom assignors of the classic protocol have no place in the brokers."""
+    """Brokers do not have custom assignors of the classic protocol."""
     trapped = trap(kafka.bootstrap_servers)
     assert trapped.kinds(config={"group.remote.assignor": "roundrobin"}) == [FindingKind.UNKNOWN_ASSIGNOR]
     assert "UNSUPPORTED_ASSIGNOR" in str(trapped.refusal(group_remote_assignor="roundrobin"))
 
 
 def test_10_patterns(kafka: KafkaCluster, trap: Trap) -> None:
-    """One that brokers refuse, and one that matches less there than it did in librdkafka."""
+    """One pattern is refused by brokers, and one matches fewer topics than in librdkafka."""
     trapped = trap(kafka.bootstrap_servers)
     topic = trapped.group.topic
     beginning, ahead = f"^{topic[:-2]}", f"^{topic}(?!x)"
@@ -222,7 +222,7 @@ def test_10_patterns(kafka: KafkaCluster, trap: Trap) -> None:
 
 
 def test_11_a_static_member_that_crashes(kafka: KafkaCluster, trap: Trap) -> None:
-    """Its replacement gets the id at once in the classic protocol, and not under KIP-848, unless it takes it over."""
+    """In the classic protocol its replacement gets the id at once; under KIP-848 only if it takes the id over."""
     trapped = trap(kafka.bootstrap_servers, group_instance_id="till")
     config = {"group.instance.id": "till-0"}
     for policy, severity in (("fail", Severity.WARNING), ("wait", Severity.NOTE)):
@@ -245,7 +245,7 @@ ACLS = {
 
 
 def test_12_a_user_without_rights(trap: Trap) -> None:
-    """Found with the configuration of that user, while the administrator may do everything; so is a wrong password."""
+    """The check finds it with that user's configuration, although the administrator may do everything; it finds a wrong password, too."""
     with KafkaCluster(settings=ACLS, listeners={"SASL": Listener("SASL_PLAINTEXT")}) as cluster:
         trapped = trap(cluster.bootstrap_servers)
         bob = {
@@ -288,7 +288,7 @@ def _deny(servers: str, group: Group) -> None:
 
 
 def test_the_move_from_confluent_kafka(kafka: KafkaCluster, trap: Trap) -> None:
-    """Without group.protocol the first process moves the group; with it, it needs a strategy of the group."""
+    """Without group.protocol=classic the first process moves the group; with it, it needs a strategy of the group."""
     trapped = trap(kafka.bootstrap_servers, partition_assignment_strategy=("roundrobin",))
     assert trapped.kinds("membership-client", config={}) == [FindingKind.MOVES_GROUP]
     classic = {"group.protocol": "classic", "partition.assignment.strategy": "range"}
@@ -300,7 +300,7 @@ def test_the_move_from_confluent_kafka(kafka: KafkaCluster, trap: Trap) -> None:
 
 
 def test_brokers_that_differ_are_named(kafka_factory: Factory) -> None:
-    """A coordinator that moves would bring the trap: the setting of one broker of two is enough."""
+    """The setting of one broker of two is enough, because the coordinator may move to that broker."""
     cluster = kafka_factory(brokers=2)
     group = Group(cluster.bootstrap_servers, "trap")
     group.admin.create_topic(group.topic, 2)

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_every_broker_is_asked_for_what_only_it_knows(kafka_cluster: KafkaCluster) -> None:
-    """Groups of their coordinators, ends of partitions of their leaders."""
+    """Coordinators are asked for groups, and leaders for the ends of partitions."""
     topic = filled_topic(kafka_cluster.bootstrap_servers, "cluster", partitions=6, records=60)
     groups = [f"{topic}-{number}" for number in range(9)]
     with GroupAdmin({"bootstrap.servers": kafka_cluster.bootstrap_servers.split(",")[0]}) as admin:
@@ -30,7 +30,7 @@ def test_every_broker_is_asked_for_what_only_it_knows(kafka_cluster: KafkaCluste
 
 
 def test_a_coordinator_that_is_gone_is_looked_for_anew(kafka_cluster: KafkaCluster) -> None:
-    """The one that was asked before is remembered, and forgotten when it does not answer or says it is not the one."""
+    """The coordinator is remembered, and forgotten when it does not answer or says that it is not the coordinator."""
     topic = filled_topic(kafka_cluster.bootstrap_servers, "moving", partitions=1, records=4)
     with GroupAdmin(kafka_cluster.bootstrap_servers, timeout_s=PATIENCE_S) as admin:
         admin.reset(admin.plan_reset(topic, Earliest(), topics=[topic]))

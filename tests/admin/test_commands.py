@@ -28,7 +28,7 @@ from tests.records import filled_topic, produce
 
 @pytest.mark.kafka
 def test_groups_are_listed(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a table and as JSON."""
+    """They are listed as a table and as JSON."""
     assert run("list", "--prefix", group, "--state", "empty") == 0
     assert capsys.readouterr().out.split() == ["GROUP", "PROTOCOL", "STATE", group, "classic", "Empty"]
     assert run("list", "--prefix", group, "--json") == 0
@@ -39,7 +39,7 @@ def test_groups_are_listed(run: Run, group: str, capsys: pytest.CaptureFixture[s
 def test_a_group_is_described_waited_for_and_its_member_removed(
     kafka: KafkaCluster, run: Run, peers: PeerGroup, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A static member that left for a while: seen, waited for, removed after a yes, and then the group is quiet."""
+    """A static member that left temporarily is seen, waited for, and removed after a yes; then the group waits for no member."""
     member = peers.join("ours", "till-1")
     peers.wait_settled([member])
     member.leave()
@@ -53,7 +53,7 @@ def test_a_group_is_described_waited_for_and_its_member_removed(
     (blocker,) = json.loads(shown)["blockers"]
     assert (blocker["instance"], blocker["kind"], blocker["seen_s"] > 0) == ("till-1", "return", True)
     assert run("remove", peers.id, "till-1") == 3
-    assert "Standard input is no terminal, so this cannot be confirmed: give --yes." in capsys.readouterr().err
+    assert "Standard input is no terminal, so you cannot be asked: give --yes." in capsys.readouterr().err
     assert run("remove", peers.id, "till-1", "--reason", "node lost", "--yes") == 0
     assert capsys.readouterr().out == f"till-1 was removed; it had {peers.id}[0-5].\n"
     assert "client reason: member was removed by an admin: node lost" in log_about(kafka, peers.id)()
@@ -62,7 +62,7 @@ def test_a_group_is_described_waited_for_and_its_member_removed(
 
 @pytest.mark.kafka
 def test_where_nobody_is_nobody_is_removed(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Which needs no yes, and is said: an empty line once was all."""
+    """Removing all members of an empty group needs no yes, and says so; it once printed an empty line."""
     assert run("remove", group, "--all") == 0
     assert capsys.readouterr().out == f"{group} has no members.\n"
     assert run("remove", group, "--all", "--json") == 0
@@ -73,7 +73,7 @@ def test_where_nobody_is_nobody_is_removed(run: Run, group: str, capsys: pytest.
 def test_offsets_are_shown_planned_set_exported_and_imported(
     run: Run, admin: GroupAdmin, group: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without --execute nothing is changed, and what was exported can be imported."""
+    """Without --execute nothing is changed, and an export can be imported."""
     assert run("offsets", "export", group) == 0
     exported = capsys.readouterr().out
     assert exported == f"{group},0,10\n{group},1,10\n"
@@ -105,7 +105,7 @@ def test_offsets_are_shown_planned_set_exported_and_imported(
 def test_nothing_is_changed_without_a_yes(
     run: Run, admin: GroupAdmin, group: str, change: list[str], tmp_path: Path
 ) -> None:
-    """Where nobody can be asked it takes --yes."""
+    """Without a terminal a change needs --yes."""
     csv = tmp_path / "offsets.csv"
     csv.write_text(f"{group},0,1\n")
     before = admin.describe(group).committed
@@ -117,7 +117,7 @@ def test_nothing_is_changed_without_a_yes(
 
 @pytest.fixture
 def interrupts() -> Iterator[None]:
-    """SIGINT is on in processes that are started, even where the tests themselves run in the background."""
+    """Enables SIGINT in started processes, even if the tests run in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -127,7 +127,7 @@ def interrupts() -> Iterator[None]:
 @pytest.mark.usefixtures("interrupts")
 @pytest.mark.parametrize(("command", "code"), [(["groups", "waiting", "--watch", "300"], 130), (["watch"], 0)])
 def test_an_interrupt_ends_a_long_look(kafka: KafkaCluster, group: str, command: list[str], code: int) -> None:
-    """With a code of its own; only `watch` has no other end, and is done then."""
+    """The exit code is 130, except for `watch`, which has no other end, and exits with 0."""
     arguments = [*command, group, "--bootstrap-server", kafka.bootstrap_servers]
     looking = subprocess.Popen(
         [sys.executable, "-u", "-m", "membership_client", *arguments],
@@ -149,7 +149,7 @@ def test_an_interrupt_ends_a_long_look(kafka: KafkaCluster, group: str, command:
 @pytest.mark.kafka
 @pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_leaves_no_progress_on_the_terminal(kafka: KafkaCluster, group: str) -> None:
-    """The shell's prompt once came behind it, on the same line."""
+    """The shell's prompt once came behind the progress, on the same line."""
     ours, theirs = pty.openpty()
     with looking(kafka, group, watch_s=300, stderr=theirs) as command:
         os.close(theirs)
@@ -166,7 +166,7 @@ def test_an_interrupt_leaves_no_progress_on_the_terminal(kafka: KafkaCluster, gr
 def test_an_output_that_cannot_be_written_ends_a_command(
     kafka: KafkaCluster, group: str, command: list[str], output: str
 ) -> None:
-    """As of all other commands. A closed pipe once was "[Errno 32] Broken pipe" here."""
+    """It ends as all other commands do. A closed pipe was once "[Errno 32] Broken pipe"."""
     words = [*(word.format(group=group) for word in command), "--bootstrap-server", kafka.bootstrap_servers]
     assert run_with_output(words, output) == ENDS[output]
 
@@ -206,14 +206,14 @@ def old(kafka: KafkaCluster) -> str:
 def test_offsets_go_back_and_forth_in_every_way(
     run: Run, old: str, target: list[str], offset: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The plan says from where to where."""
+    """The plan shows the offsets before and after."""
     assert run("offsets", "reset", old, "--all-topics", *target, "--json") == 0
     assert [(change["before"], change["after"]) for change in printed(capsys)] == [(4, offset)]
 
 
 @pytest.mark.kafka
 def test_settings_are_shown_and_refused(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With limits; a value beyond them is refused in the brokers' words."""
+    """They are shown with limits; a value beyond them is refused with the broker's text."""
     assert "consumer.session.timeout.ms      45000  no" in told(run, group, capsys)
     assert run("config", "set", group, "consumer.session.timeout.ms=1", "--yes") == 2
     assert "The brokers refuse the settings of group" in capsys.readouterr().err
@@ -224,7 +224,7 @@ def test_settings_are_shown_and_refused(run: Run, group: str, capsys: pytest.Cap
 def test_somebody_at_a_terminal_is_asked(
     kafka: KafkaCluster, admin: GroupAdmin, group: str, answer: str, code: int
 ) -> None:
-    """And nothing happens without a yes."""
+    """Nothing is changed without a yes."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "membership_client", "groups", "offsets", "reset", group, "--all-topics"]
     command += ["--to-earliest", "--execute", "--bootstrap-server", kafka.bootstrap_servers]
@@ -264,7 +264,7 @@ def test_the_cluster_may_be_named_in_a_properties_file(
 def test_what_cannot_be_done_is_said_and_ends_with_2(
     arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without a traceback."""
+    """The command prints a sentence, and no traceback."""
     assert main(["groups", *arguments]) == 2
     assert complaint in capsys.readouterr().err
 
@@ -274,7 +274,7 @@ def test_what_cannot_be_done_is_said_and_ends_with_2(
 def test_a_file_without_offsets_of_the_group_is_refused(
     content: str, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was "Done." with exit code 0, and nothing was imported."""
+    """The command once printed "Done." with exit code 0, although nothing was imported."""
     file = tmp_path / "offsets.csv"
     file.write_text(content)
     where = ["--bootstrap-server", "127.0.0.1:1", "--timeout", "0.3"]
@@ -287,7 +287,7 @@ def test_a_file_without_offsets_of_the_group_is_refused(
 def test_a_file_that_cannot_be_read_is_a_sentence(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was "[Errno 21] Is a directory: 'dir'", as Python says it."""
+    """The command once printed "[Errno 21] Is a directory: 'dir'"."""
     words = [word.format(file=tmp_path) for word in arguments]
     assert main(["groups", *words, "--bootstrap-server", "127.0.0.1:1"]) == 2
     assert f"{tmp_path} cannot be read: Is a directory." in capsys.readouterr().err
@@ -295,7 +295,7 @@ def test_a_file_that_cannot_be_read_is_a_sentence(
 
 @pytest.mark.parametrize("arguments", [["list", "--command-config", "{file}"], ["offsets", "import", "shop", "{file}"]])
 def test_a_file_without_an_end_is_a_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """It used to take all memory."""
+    """Reading it once took all memory."""
     words = [word.format(file="/dev/zero") for word in arguments]
     assert main(["groups", *words, "--bootstrap-server", "127.0.0.1:1"]) == 2
     assert "/dev/zero has more than 64 MiB: is it the file that you meant?" in capsys.readouterr().err
@@ -313,7 +313,7 @@ def test_a_file_without_an_end_is_a_sentence(arguments: list[str], capsys: pytes
 def test_a_properties_file_is_read_as_java_does_and_the_command_line_wins(
     content: bytes, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Latin-1 once was an error, and a timeout in the file won over the one that was typed."""
+    """Latin-1 once was an error, and a timeout in the file once overrode the one on the command line."""
     file = tmp_path / "client.properties"
     file.write_bytes(content + b"\nbootstrap.servers=127.0.0.1:1\n")
     assert main(["groups", "list", "--command-config", str(file), *arguments]) == 2
@@ -332,7 +332,7 @@ def test_a_properties_file_is_read_as_java_does_and_the_command_line_wins(
 def test_a_value_that_is_none_is_refused_by_the_command_line(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With an example of what it should look like, or what contradicts what."""
+    """The error has an example of a right value, or names the options that contradict each other."""
     with pytest.raises(SystemExit, match="2"):
         main(["groups", "offsets", *arguments])
     assert "error: argument" in capsys.readouterr().err
@@ -340,7 +340,7 @@ def test_a_value_that_is_none_is_refused_by_the_command_line(
 
 @pytest.mark.parametrize("command", ["list", "describe", "waiting", "remove", "offsets", "config"])
 def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """For every command."""
+    """The help of every command has them."""
     with pytest.raises(SystemExit, match="0"):
         main(["groups", command, "--help"])
     shown = capsys.readouterr().out
@@ -350,7 +350,7 @@ def test_help_has_examples_and_exit_codes(command: str, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("arguments", [[], ["groups"], ["watch"]])
 def test_help_of_all_commands_has_examples_too(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever starts there is shown where to go on."""
+    """The help of `membership-client` itself has examples, too."""
     with pytest.raises(SystemExit, match="0"):
         main([*arguments, "--help"])
     examples = capsys.readouterr().out.partition("examples:\n")[2]
@@ -379,7 +379,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 
 def test_zsh_completes_by_what_it_has_of_bash(capsys: pytest.CaptureFixture[str]) -> None:
-    """The same functions, after zsh was told to understand them."""
+    """The script is the same, after zsh has loaded its support for bash's functions."""
     scripts = []
     for shell in ("bash", "zsh"):
         assert main(["completion", shell]) == 0

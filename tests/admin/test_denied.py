@@ -1,4 +1,4 @@
-"""An administrator without rights is told which ones are missing."""
+"""An administrator without rights gets errors that name the missing rights."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ RIGHTS = [
 
 @pytest.fixture(scope="module")
 def denying() -> Iterator[GroupAdmin]:
-    """An administrator whom these rights are all that is left of."""
+    """An administrator who has only these rights left."""
     with KafkaCluster(settings=SETTINGS) as cluster, GroupAdmin(cluster.bootstrap_servers) as admin:
         _found_groups(cluster.bootstrap_servers, admin)
         client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
@@ -63,7 +63,7 @@ def denying() -> Iterator[GroupAdmin]:
 
 
 def _found_groups(servers: str, admin: GroupAdmin) -> None:
-    """While everything is still allowed."""
+    """Finds coordinators while everything is still allowed."""
     for topic in (PUBLIC, SHOWN, SECRET):
         ClusterAdmin(servers).create_topic(topic, 1)
     for group in (OPEN, EMPTY, SEALED):
@@ -105,13 +105,13 @@ def places(*topics: str) -> list[TopicPartition]:
     ],
 )
 def test_what_is_denied_is_a_typed_error(denying: GroupAdmin, attempt: Callable[[GroupAdmin], object]) -> None:
-    """Of the group or of a topic, which was once said not to exist, and its offset never to have been committed."""
+    """A denied topic was once reported as missing, and its offset as never committed."""
     assert is_denied(lambda: attempt(denying))
 
 
 @pytest.mark.kafka
 def test_what_is_denied_in_part_is_said_part_by_part(denying: GroupAdmin) -> None:
-    """What was changed was changed."""
+    """The error names the offsets that were changed."""
     plan = denying.plan_reset(OPEN, Earliest(), topics=[PUBLIC, SHOWN])
     with pytest.raises(OffsetsNotChangedError, match="shown-0: TOPIC_AUTHORIZATION_FAILED") as refused:
         denying.reset(plan)
@@ -120,12 +120,12 @@ def test_what_is_denied_in_part_is_said_part_by_part(denying: GroupAdmin) -> Non
 
 @pytest.mark.kafka
 def test_groups_that_may_be_seen_are_listed(denying: GroupAdmin) -> None:
-    """And the others are not there."""
+    """Other groups are not in the list."""
     assert [group.group_id for group in denying.list()] == sorted([OPEN, BARRED, EMPTY])
 
 
 def is_denied(attempt: Callable[[], object]) -> bool:
-    """It is refused; false while nothing is denied yet."""
+    """Whether the request is refused; False while it is not denied yet."""
     try:
         attempt()
     except NotAuthorizedError as refused:
@@ -148,7 +148,7 @@ def is_denied(attempt: Callable[[], object]) -> bool:
     ],
 )
 def test_every_refusal_has_its_type(code: int, kind: type[MembershipError]) -> None:
-    """With the group, what was asked for, and the broker's own words where it has any."""
+    """The error has the group, the request, and the broker's text if there is one."""
     error = refusal(code, "its words", "shop", "be described")
     assert isinstance(error, kind)
     assert "shop" in str(error)

@@ -38,7 +38,7 @@ def joined(kafka: KafkaCluster, group: str, instance_id: str, listener: object |
 
 
 def test_a_group_is_described_with_what_its_members_have(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
-    """Instance id, host, epoch, current and target assignment, and how far behind it is."""
+    """The description has instance ids, hosts, epochs, current and target assignments, and lags."""
     with joined(kafka, group, "till-1") as member:
         member.wait_until(lambda now: len(now.owned) == 4, PATIENCE_S)
         member.commit({TopicPartition(group, 0): 4})
@@ -60,7 +60,7 @@ def _settled(admin: GroupAdmin, group: str, members: int) -> GroupView | None:
 
 
 def test_who_holds_back_the_others_is_named(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
-    """A revoke that does not return: whose, of what, and who waits for it."""
+    """If a revoke callback does not return, the wait names its member, the partitions, and the members that wait."""
     gate = Gate()
     with joined(kafka, group, "slow", RecordingListener(revoked=gate)) as slow:
         slow.wait_until(lambda now: len(now.owned) == 4, PATIENCE_S)
@@ -80,7 +80,7 @@ def _wait_for(admin: GroupAdmin, group: str, name: str) -> Wait | None:
 def test_a_group_that_is_being_migrated_has_members_of_both_protocols(
     kafka: KafkaCluster, admin: GroupAdmin, group: str
 ) -> None:
-    """Each with what it subscribed to: a pattern, or names."""
+    """Each member has its subscription: a pattern, or names."""
     config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group}
     new = GroupMember({**config, "group.instance.id": "new", "group.protocol": "consumer"})
     old = GroupMember({**config, "group.instance.id": "old", "group.protocol": "classic", "heartbeat.interval.ms": 200})
@@ -99,7 +99,7 @@ def test_a_group_that_is_being_migrated_has_members_of_both_protocols(
 
 
 def test_a_classic_group_is_described_too(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
-    """Without epochs, which its coordinator does not tell."""
+    """It has no epochs, because its coordinator does not report them."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": kafka.bootstrap_servers, "group.id": f"{group}-classic", "group.instance.id": "old-1"}
     )
@@ -113,13 +113,13 @@ def test_a_classic_group_is_described_too(kafka: KafkaCluster, admin: GroupAdmin
 
 
 def test_a_group_that_does_not_exist_is_said_not_to(admin: GroupAdmin) -> None:
-    """With its name."""
+    """The error has the name of the group."""
     with pytest.raises(GroupNotFoundError, match="no-such-group"):
         admin.describe("no-such-group")
 
 
 def test_a_group_of_others_cannot_be_administered(kafka: KafkaCluster, admin: GroupAdmin) -> None:
-    """Kafka Connect's workers are no consumers."""
+    """Workers of Kafka Connect are no consumers."""
     connect = GroupId(f"connect-{uuid.uuid4().hex[:8]}")
     minute, offer = i32Timedelta.parse(dt.timedelta(minutes=1)), JoinGroupRequestProtocol(name="default", metadata=b"")
     request = JoinGroupRequest(
@@ -140,7 +140,7 @@ def test_a_group_of_others_cannot_be_administered(kafka: KafkaCluster, admin: Gr
 
 
 def test_a_cluster_that_does_not_answer_is_an_error_in_time() -> None:
-    """And not a wait for ever."""
+    """The error comes after the timeout."""
     with (
         GroupAdmin("127.0.0.1:1", timeout_s=0.5) as admin,
         pytest.raises(ConnectionProblem, match=r"Given up after 0\.5 s"),

@@ -1,4 +1,4 @@
-"""A client.properties of Kafka's own tools is understood, or it is said what to do."""
+"""A client.properties file of Kafka's own tools is translated, or refused with an error that says what to do."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def test_properties_are_read_as_java_reads_them() -> None:
 
 
 def test_a_broken_escape_is_an_error_without_the_value() -> None:
-    """It may be a password."""
+    """The value may be a password."""
     with pytest.raises(ConfigError, match=r"sasl.jaas.config") as error:
         read_properties("sasl.jaas.config=geheim\\u12")
     assert "geheim" not in str(error.value)
 
 
 def test_a_file_for_scram_over_tls_is_translated() -> None:
-    """Into librdkafka's names; what says nothing about the connection is passed over."""
+    """The keys get librdkafka's names; keys that are not about the connection are ignored."""
     assert from_java(read_properties(SCRAM)) == {
         "bootstrap.servers": "broker:9093",
         "security.protocol": "sasl_ssl",
@@ -68,7 +68,7 @@ def test_a_file_for_scram_over_tls_is_translated() -> None:
 
 
 def test_certificates_in_the_file_itself_are_translated() -> None:
-    """KIP-651, and an empty algorithm, with which Java does not check host names."""
+    """These are KIP-651's keys, and an empty algorithm, with which Java does not check host names."""
     found = from_java(
         {
             "security.protocol": "SSL",
@@ -93,7 +93,7 @@ def test_certificates_in_the_file_itself_are_translated() -> None:
 
 
 def test_a_pem_key_store_has_certificate_and_key() -> None:
-    """One file for both, as Java wants it."""
+    """Java has one file for both."""
     found = from_java(
         {"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.location": "/etc/kafka/me.pem"}
     )
@@ -103,7 +103,7 @@ def test_a_pem_key_store_has_certificate_and_key() -> None:
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 @pytest.mark.parametrize("is_named", [True, False], ids=["typed", "untyped"])
 def test_a_trust_store_of_javas_is_read_by_javas_keytool(kind: str, is_named: bool, tmp_path: Path) -> None:
-    """Most files have one, and most of them no type."""
+    """Most files have such a store, and most of them name no type."""
     authority, pem = trustme.CA(), tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(pem))
     properties = {
@@ -129,7 +129,7 @@ def keyed(store: Path, kind: str, **more: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A JKS store whose key has a password of its own, a PKCS12 one, one of two keys, one of none, and a PEM file."""
+    """A JKS store whose key has its own password, a PKCS12 store, stores with two keys and with none, and a PEM file."""
     directory, authority = tmp_path_factory.mktemp("stores"), trustme.CA()
     authority.cert_pem.write_to_path(str(directory / "ca.pem"))
     trust_store(directory / "ca.pem", directory / "trust.jks", "JKS")
@@ -161,7 +161,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_key_store_that_cannot_be_used_is_an_error_at_once(
     stores: Path, store: str, kind: str, more: dict[str, str], complaint: str
 ) -> None:
-    """A wrong password, a file that is not there or something else, no key and more than one; no password is shown."""
+    """The file is missing or no store, has no key or several, or the password is wrong. No error shows a password."""
     with pytest.raises(ConfigError, match=complaint) as error:
         from_java(keyed(stores / store, kind, **more))
     assert not any(secret in str(error.value) for secret in ("geheim", STORE_PASSWORD, KEY_PASSWORD))
@@ -169,7 +169,7 @@ def test_a_key_store_that_cannot_be_used_is_an_error_at_once(
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 def test_the_key_of_a_key_store_stays_locked(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a password that was drawn for this time, and nothing of it is left on the disk."""
+    """It is encrypted with a new random password, and nothing of it stays on the disk."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     store = key_store(trustme.CA().issue_cert("client.test"), tmp_path / "store", kind)
@@ -185,7 +185,7 @@ def test_the_key_of_a_key_store_stays_locked(kind: str, tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("store", ["truststore", "keystore"])
 def test_without_keytool_a_store_of_javas_is_refused(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the command that makes a PEM file of it."""
+    """The error has the command that makes a PEM file of it."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(ConfigError, match=r"type=JKS: without .* only PEM .* openssl .* keytool"):
@@ -193,7 +193,7 @@ def test_without_keytool_a_store_of_javas_is_refused(store: str, monkeypatch: py
 
 
 def test_tokens_of_a_token_endpoint_are_translated() -> None:
-    """The client-credentials flow, with its options where either Java version has them."""
+    """The client-credentials flow is read from the options of both Java versions."""
     common = {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "OAUTHBEARER",
@@ -235,13 +235,13 @@ PLAIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     ],
 )
 def test_what_cannot_be_used_is_an_error_that_says_what_to_do(properties: dict[str, str], complaint: str) -> None:
-    """Rather than a connection that is not what its file says."""
+    """It is refused, so that no connection differs from its file."""
     with pytest.raises(ConfigError, match=complaint):
         from_java(properties)
 
 
 def test_what_security_protocol_has_no_use_for_is_passed_over() -> None:
-    """As Java does: many files carry both."""
+    """Java ignores such keys, and many files have them."""
     found = from_java(
         {"security.protocol": "PLAINTEXT", "ssl.truststore.location": "ca.jks", "sasl.mechanism": "PLAIN"}
     )
@@ -249,7 +249,7 @@ def test_what_security_protocol_has_no_use_for_is_passed_over() -> None:
 
 
 def test_an_administrator_takes_keys_about_connections_only() -> None:
-    """A typing error would otherwise be a setting that nobody acts on."""
+    """Other keys are refused, because a typing error would otherwise have no effect."""
     made = AdminConnection.of(
         {"bootstrap.servers": "a:1,b:2", "client.id": "me", "request.timeout.ms": "2500"}, client_id="-", timeout_s=10
     )

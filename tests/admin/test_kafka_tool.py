@@ -1,4 +1,4 @@
-"""The same group seen by Kafka's own tool and by ours, field by field."""
+"""The same group seen by Kafka's own tool and by this library, compared field by field."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Told = Callable[..., Any]
 
 @pytest.fixture
 def told(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> Told:
-    """What our own command says for machines."""
+    """The JSON output of our command."""
 
     def command(*arguments: str) -> Any:
         assert main(["groups", *arguments, "--bootstrap-server", kafka.bootstrap_servers, "--json"]) == 0
@@ -43,7 +43,7 @@ def tool(kafka: KafkaCluster) -> KafkaTool:
 
 
 def consumer_group(group: PeerGroup) -> str:
-    """Of KIP-848, with a member of each client; returns the state that it comes to, as all of these do."""
+    """A KIP-848 group with a member of each client; returns the state that it reaches."""
     group.wait_settled([group.join(kind, f"static-{kind}") for kind in KINDS])
     return "Stable"
 
@@ -55,7 +55,7 @@ def classic_group(group: PeerGroup) -> str:
 
 
 def waiting_group(group: PeerGroup) -> str:
-    """For a static member that is away."""
+    """A group that waits for a static member that is away."""
     members = [group.join(kind, f"static-{kind}") for kind in KINDS]
     group.wait_settled(members)
     members[-1].leave()
@@ -66,7 +66,7 @@ def waiting_group(group: PeerGroup) -> str:
 def test_a_group_of_three_clients_looks_the_same(
     kafka: KafkaCluster, tool: KafkaTool, peers: PeerGroup, form: Callable[[PeerGroup], str], told: Told
 ) -> None:
-    """Its state, its members with what they have and should have, and every partition with offsets, lag and owner."""
+    """State, members with their current and target partitions, and offsets, lag and owner of every partition are the same."""
     state = form(peers)
     fill(kafka, peers)
     ours = next(member for member in peers.members if isinstance(member, OurPeer))
@@ -91,7 +91,7 @@ def test_a_group_of_three_clients_looks_the_same(
 def test_the_list_and_a_plan_to_reset_are_the_same(
     kafka: KafkaCluster, admin: GroupAdmin, tool: KafkaTool, peers: PeerGroup, told: Told
 ) -> None:
-    """Groups with types and states; and CSV that each of both could read of the other."""
+    """Groups have the same types and states, and each tool can read the CSV of the other."""
     fill(kafka, peers)
     plan = admin.plan_reset(peers.id, Earliest(), topics=[peers.id])
     admin.reset(plan)
@@ -106,7 +106,7 @@ def test_the_list_and_a_plan_to_reset_are_the_same(
 
 
 def fill(kafka: KafkaCluster, group: PeerGroup) -> None:
-    """Five records in each partition."""
+    """Produce five records in each partition."""
     produce(kafka.bootstrap_servers, group.id, partitions=6, records=30)
 
 
@@ -151,7 +151,7 @@ def member_row(group: Json, member: Json) -> Row:
 
 
 def written(partitions: list[str]) -> str:
-    """Of one topic."""
+    """The end offsets of one topic."""
     split = [partition.rpartition("-") for partition in partitions]
     (topic,) = {topic for topic, _, _ in split}
     return f"{topic}:{','.join(str(number) for number in sorted(int(number) for _, _, number in split))}"

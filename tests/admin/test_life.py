@@ -25,7 +25,7 @@ def ask_often(admin: GroupAdmin) -> None:
 
 
 def test_parent_and_forked_child_ask_at_the_same_time(kafka: KafkaCluster) -> None:
-    """Both used one connection, read each other's answers, and gave up after their whole timeouts."""
+    """They once shared a connection, read each other's answers, and failed after their timeouts."""
     with GroupAdmin(kafka.bootstrap_servers) as admin:
         admin.list()
         if (child := os.fork()) == 0:
@@ -42,7 +42,7 @@ def test_parent_and_forked_child_ask_at_the_same_time(kafka: KafkaCluster) -> No
 
 
 def test_a_closed_one_says_so(kafka: KafkaCluster) -> None:
-    """It was a RuntimeError of its transport."""
+    """The error once was a RuntimeError of the transport."""
     admin = GroupAdmin(kafka.bootstrap_servers)
     admin.close()
     admin.close()

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 @pytest.mark.kafka
 def test_a_member_that_looks_alive_is_bad_news(run: Run, peers: PeerGroup, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is not removed, and the code says so; who is no member is not even asked about."""
+    """It is not removed, and the exit code says so. A name of no member is refused before any question."""
     member = peers.join("ours", "till-1")
     peers.wait_settled([member])
     run("config", "set", peers.id, "consumer.session.timeout.ms=7000", "--yes")
@@ -34,7 +34,7 @@ def test_a_member_that_looks_alive_is_bad_news(run: Run, peers: PeerGroup, capsy
 
 @pytest.mark.kafka
 def test_a_terminal_shows_progress_and_keeps_nothing_of_it(kafka: KafkaCluster, group: str) -> None:
-    """One line that is written over until the wait ends, and is wiped before the result is shown."""
+    """The progress is one line that is updated, and is wiped before the result is shown."""
     ours, theirs = pty.openpty()
     with looking(kafka, group, watch_s=3, stderr=theirs) as command:
         os.close(theirs)
@@ -50,7 +50,7 @@ def test_a_terminal_shows_progress_and_keeps_nothing_of_it(kafka: KafkaCluster, 
 
 @pytest.mark.kafka
 def test_where_there_is_no_terminal_progress_is_told_once(kafka: KafkaCluster, group: str) -> None:
-    """As a line without anything that steers a terminal, for the reader of a log."""
+    """It is one line without control characters, for readers of a log."""
     with looking(kafka, group, watch_s=3, stderr=subprocess.PIPE) as command:
         assert command.stderr is not None
         assert re.fullmatch(rf"watching {group}: \d s left \n", command.stderr.read())

@@ -1,4 +1,4 @@
-"""`groups migrate-watch`: how far a group is on its way to the other protocol, at any width, and when it ends."""
+"""`groups migrate-watch`: how many members have moved to the other protocol, in any width of terminal, and when it ends."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ VIEW = GroupView(
     ],
 )
 def test_a_group_has_moved_when_all_its_members_have(view: GroupView, to: str, moved: int, done: bool) -> None:
-    """And when it is stable, of the other type, and not empty: between two restarts a group may have no members."""
+    """The group must also be stable, of the new type, and not empty: between two restarts a group may have no members."""
     seen = Migration(view, "consumer" if to == "consumer" else "classic")
     assert (seen.moved, seen.is_done) == (moved, done)
 
 
 def test_a_roll_that_stands_still_says_for_how_long() -> None:
-    """Counted from the last change of either number of members."""
+    """The time counts from the last change of either number of members."""
     watch = MigrationWatch("consumer")
     assert watch.see(VIEW, 100.0).still_s == 0.0
     assert "no change" not in lines(watch.see(VIEW, 130.0))[1]
@@ -69,7 +69,7 @@ def test_a_roll_that_stands_still_says_for_how_long() -> None:
 
 
 def test_a_member_that_is_being_restarted_is_waited_for() -> None:
-    """The bug: the watch ended with 19 of 20 members, while the last process started. One that stays away is waited for in vain."""
+    """The watch once ended with 19 of 20 members, while the last process started. A member that stays away is waited for in vain."""
     watch, moved = MigrationWatch("consumer"), replace(VIEW, members=(NEW,))
     watch.see(VIEW, 100.0)
     seen = watch.see(moved, 105.0)
@@ -92,7 +92,7 @@ def test_members_that_have_not_moved_come_first_at_any_width(width: int | None) 
 
 
 def test_a_look_as_json_has_who_is_left() -> None:
-    """By name, beside all members."""
+    """It has the names of the members that have not moved, and all members."""
     told = json.loads(json.dumps(as_json.migration(Migration(VIEW, "consumer", 3.0))))
     assert (told["left"], told["moved"], told["done"], told["still_s"]) == (["till-2"], 1, False, 3.0)
     assert [member["classic"] for member in told["members"]] == [False, True]
@@ -100,7 +100,7 @@ def test_a_look_as_json_has_who_is_left() -> None:
 
 @pytest.mark.kafka
 def test_a_roll_is_watched_to_its_end(run: Run, peers: PeerGroup, capsys: pytest.CaptureFixture[str]) -> None:
-    """Once with exit code 1 while a member is classic; without --once it ends by itself when the last one has moved."""
+    """With --once the exit code is 1 while a member is classic; without it the command ends when the last member has moved."""
     old = peers.join("ours", group_protocol="classic")
     peers.wait_settled([old])
     assert run("migrate-watch", peers.id, "--once") == 1
@@ -118,7 +118,7 @@ def test_a_roll_is_watched_to_its_end(run: Run, peers: PeerGroup, capsys: pytest
 
 
 def test_a_group_that_moves_while_it_is_described_exists() -> None:
-    """Between the question for a KIP-848 group and that for a classic one it was said not to exist, and a watched roll ended."""
+    """A group that moved between the KIP-848 request and the classic request was once reported as missing, which ended the watch."""
     with EmbeddedKafka() as embedded, GroupAdmin(embedded.bootstrap_servers) as admin:
         group = Group(embedded.bootstrap_servers, "moving")
         group.admin.create_topic(group.topic, 2)
@@ -133,7 +133,7 @@ def test_a_group_that_moves_while_it_is_described_exists() -> None:
 
 
 def _move_to_and_fro(group: Group, seen: list[str]) -> None:
-    """A member of KIP-848 that comes takes the group there; when it leaves, the group is classic again."""
+    """A KIP-848 member joins, which moves the group to KIP-848, and leaves, which makes it classic again."""
     for _ in range(12):
         member = group.join(group_protocol="consumer")
         eventually(lambda: seen[-1] == "consumer", "a description as a KIP-848 group")
@@ -142,7 +142,7 @@ def _move_to_and_fro(group: Group, seen: list[str]) -> None:
 
 
 def test_an_embedded_broker_is_watched_and_checked(capsys: pytest.CaptureFixture[str]) -> None:
-    """It reports neither features nor rights, as brokers of other makers: all rights were said to be missing."""
+    """It reports neither features nor rights, like brokers of other makers: once all rights were reported as missing."""
     with EmbeddedKafka() as embedded:
         group = Group(embedded.bootstrap_servers, "embedded")
         group.admin.create_topic(group.topic, 2)

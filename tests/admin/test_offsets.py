@@ -1,4 +1,4 @@
-"""Committed offsets, set from outside: planned first, then all of it, or an error that says what was done."""
+"""Committed offsets are set from outside: first a plan, then all changes, or an error that names the changed offsets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOUR_S = 3600
 
 @pytest.fixture
 def group(kafka: KafkaCluster) -> str:
-    """A topic with two partitions of ten records each, and a group of the same name that nobody has joined."""
+    """A topic with two partitions of ten records each, and a group of the same name that no member has joined."""
     return filled_topic(kafka.bootstrap_servers, "offsets", partitions=2, records=20)
 
 
@@ -40,7 +40,7 @@ def committed(admin: GroupAdmin, group: str) -> list[int]:
 
 @pytest.mark.kafka
 def test_offsets_go_where_they_are_set(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
-    """To either end, to given ones, back and forth; and an empty group is one that may be set before it has members."""
+    """They are set to either end, to given offsets, and shifted; a group can be set before it has members."""
     first = TopicPartition(group, 0)
     steps: list[tuple[Target, list[int]]] = [
         (Latest(), [10, 10]),
@@ -56,7 +56,7 @@ def test_offsets_go_where_they_are_set(kafka: KafkaCluster, admin: GroupAdmin, g
 
 @pytest.mark.kafka
 def test_what_a_partition_does_not_have_is_moved_into_it_and_noted(admin: GroupAdmin, group: str) -> None:
-    """As Kafka's own tool does."""
+    """An offset outside the range is moved to the nearest end, as by Kafka's own tool."""
     given = Given({TopicPartition(group, 0): 99, TopicPartition(group, 1): 7})
     changes = admin.plan_reset(group, given).changes
     assert [(change.before, change.after, change.note) for change in changes] == [
@@ -67,7 +67,7 @@ def test_what_a_partition_does_not_have_is_moved_into_it_and_noted(admin: GroupA
 
 @pytest.mark.kafka
 def test_offsets_go_to_a_time(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
-    """The first record then or later; the end where there is none; also by duration."""
+    """The offset is that of the first record at or after the time, or the end; a duration works as well."""
     topic, now = f"{group}-old", dt.datetime.now(dt.UTC)
     ClusterAdmin(kafka.bootstrap_servers).create_topic(topic, 1)
     for hours in (4, 2):
@@ -109,7 +109,7 @@ def test_a_plan_changes_nothing_and_a_group_with_members_is_left_alone(
 def test_a_member_that_joins_between_plan_and_commit_is_noticed(
     kafka: KafkaCluster, admin: GroupAdmin, group: str
 ) -> None:
-    """The coordinator refuses, partition by partition, and the error has them all."""
+    """The coordinator refuses each partition, and the error names all of them."""
     from membership_client.admin import resetting
 
     plan = admin.plan_reset(group, Latest(), topics=[group])
@@ -127,7 +127,7 @@ def test_a_member_that_joins_between_plan_and_commit_is_noticed(
 
 @pytest.mark.kafka
 def test_offsets_of_what_nobody_subscribes_to_are_forgotten(kafka: KafkaCluster, admin: GroupAdmin, group: str) -> None:
-    """Also while the group has members that read something else."""
+    """This works even if the group has members that read other topics."""
     other = filled_topic(kafka.bootstrap_servers, "offsets-other", partitions=1, records=1)
     admin.reset(admin.plan_reset(group, Latest(), topics=[other]))
     with GroupMember({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group}) as member:
@@ -139,7 +139,7 @@ def test_offsets_of_what_nobody_subscribes_to_are_forgotten(kafka: KafkaCluster,
 
 @pytest.mark.kafka
 def test_what_is_not_there_is_said_not_to_be(admin: GroupAdmin, group: str) -> None:
-    """Before anything is changed."""
+    """The error comes before anything is changed."""
     with pytest.raises(ConfigError, match="There is no topic no-such-topic"):
         admin.plan_reset(group, Latest(), topics=["no-such-topic", group])
     with pytest.raises(OffsetsNotChangedError, match=f"Nothing was changed.*{group}-7: UNKNOWN_TOPIC_OR_PARTITION"):
@@ -147,7 +147,7 @@ def test_what_is_not_there_is_said_not_to_be(admin: GroupAdmin, group: str) -> N
 
 
 def test_csv_is_what_kafkas_tool_writes() -> None:
-    """One group's lines, or several groups' of which ours are taken."""
+    """The lines are of one group, or of several groups, of which the given one is taken."""
     offsets = {TopicPartition("orders", 10): 3, TopicPartition("orders", 2): 7}
     assert write_csv(offsets) == "orders,2,7\norders,10,3\n"
     assert read_csv(write_csv(offsets), "shop") == offsets
@@ -156,12 +156,12 @@ def test_csv_is_what_kafkas_tool_writes() -> None:
 
 @pytest.mark.parametrize("line", ["orders", "orders,x,1", "orders,1,-1", ",1,1", "a,b,c,d,e"])
 def test_a_line_that_is_none_is_named(line: str) -> None:
-    """With its number, and before anything is changed."""
+    """The error has its number, and comes before anything is changed."""
     with pytest.raises(ConfigError, match=r"Line 2 is not topic,partition,offset"):
         read_csv(f"orders,0,1\n{line}\n", "shop")
 
 
 def test_a_partition_that_is_named_twice_is_refused() -> None:
-    """Which of them would be meant?"""
+    """It is not clear which of the two offsets is meant."""
     with pytest.raises(ConfigError, match="Line 2 names orders-0 a second time"):
         read_csv("orders,0,1\norders,0,2\n", "shop")

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_an_old_broker_is_administered_as_far_as_it_goes(old_kafka_version: str) -> None:
-    """Listed, described with lag, its member removed, its offsets set; and it is said what it lacks."""
+    """Groups are listed and described with lag, members removed, offsets set; errors say what the broker lacks."""
     with KafkaCluster(version=old_kafka_version) as cluster:
         group = Group(cluster.bootstrap_servers, "old-admin")
         group.admin.create_topic(group.topic, 2)

@@ -1,4 +1,4 @@
-"""`membership-client diagnose --group`: what a coordinator's descriptions show of members of any client, by values and live."""
+"""`membership-client diagnose --group`: the findings from a coordinator's descriptions, by values and with live members of any client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition as TheirPartition
 from membership_client.admin import GroupAdmin, GroupView
 from membership_client.admin.commands.group_text import waiting_lines
 from membership_client.admin.commands.outside_view import OutsideFinding, OutsideKind, OutsideView, first_line, summary
-from membership_client.admin.waiting import Watch, waiting
+from membership_client.admin.waiting import WaitWatch, waiting
 from membership_client.cli.program import main
 from membership_client.testing import EmbeddedKafka
 from membership_client.types import Offset, TopicPartition
@@ -35,8 +35,8 @@ CALM = replace(
 
 
 def seen(*views: GroupView, every_s: float = 2.0) -> list[OutsideFinding]:
-    """What is found when a group looks like this, one look after the other."""
-    watch, outside = Watch(), OutsideView()
+    """The findings after these successive descriptions of a group."""
+    watch, outside = WaitWatch(), OutsideView()
     for number, view in enumerate(views):
         outside.see(waiting(watch.see(view, number * every_s), 45.0), number * every_s)
     return outside.findings()
@@ -47,14 +47,14 @@ def ended(at: int, committed: int | None = 7) -> GroupView:
 
 
 def test_nothing_is_said_of_a_group_that_works_or_has_no_records() -> None:
-    """Offsets that move, or stand still at the end of the log."""
+    """Its offsets move, or are at the end of the log."""
     assert seen(*[CALM] * 10) == []
     assert seen(*(ended(10 + look, 8 + look) for look in range(10)))[0].kind is OutsideKind.LAG
 
 
 @pytest.mark.parametrize("committed", [7, None])
 def test_a_member_that_commits_nothing_although_records_wait_is_named(committed: int | None) -> None:
-    """`groups waiting` said that the group waits for no member, while a member was stopped."""
+    """`groups waiting` once reported that the group waits for no member, although a member was stopped."""
     silent, *rest = seen(*(ended(10 + look, committed) for look in range(5)))
     assert (silent.kind, silent.members, silent.partitions) == (OutsideKind.SILENT, ("till-1",), {PLACE})
     assert silent.certain is False
@@ -66,20 +66,20 @@ def test_a_member_that_commits_nothing_although_records_wait_is_named(committed:
 def test_a_silent_member_that_outlives_a_session_is_alive() -> None:
     """So its application is stuck, and its process is not stopped."""
     (silent, _) = seen(*[ended(10)] * 30)
-    assert "It sends heartbeats" in silent.advice
+    assert "so it sends heartbeats" in silent.advice
 
 
 def test_a_short_look_says_that_a_longer_one_is_needed() -> None:
-    """It cannot tell a member that works from one that is stopped."""
-    lines = waiting_lines(waiting(Watch().see(ended(10), 0.0), 45.0))
+    """A single description cannot show whether a member works or is stopped."""
+    lines = waiting_lines(waiting(WaitWatch().see(ended(10), 0.0), 45.0))
     assert lines[1:] == [
         "The group waits for no member.",
-        "Records wait for till-1. Whether they are worked on shows a longer look: --watch 10.",
+        "Records wait for till-1. To see whether these are processed, look for longer: --watch 10.",
     ]
 
 
 def test_members_that_come_and_go_or_change_their_topics_flap() -> None:
-    """By instance id, or by client and host, because a member id is new each time."""
+    """They are counted by instance id, or by client id and host, because a member id is new each time."""
 
     def with_new(number: int, topics: str) -> GroupView:
         member = replace(CALM.members[1], member_id=f"n{number}", topics=frozenset({topics}))
@@ -105,7 +105,7 @@ def test_a_classic_member_without_topics_during_a_rebalance_has_not_changed_them
 
 
 def test_members_that_share_a_name_flap_only_if_they_come_and_go() -> None:
-    """Of six healthy members of one client and host it said that they "joined 140 times in 15 s"."""
+    """Six healthy members of one client id and host were once reported as having "joined 140 times in 15 s"."""
 
     def with_members(first: int, last: int) -> GroupView:
         members = tuple(replace(CALM.members[1], member_id=f"d{number}") for number in range(first, last))
@@ -129,7 +129,7 @@ def test_a_member_that_went_while_others_stayed_is_told_and_no_fault() -> None:
 
 
 def test_a_wait_a_rebalance_and_an_empty_group_are_told() -> None:
-    """Of a classic group, that it waits, and that its coordinator does not say for whom."""
+    """The finding about a classic group says that its coordinator does not report for which member it waits."""
     assert seen(*[VIEW] * 6)[0].members == ("till-1", "shop@10.0.0.1")
     classic = replace(CALM, protocol="classic", state="PreparingRebalance", epoch=None, assignment_epoch=None)
     assert [finding.kind for finding in seen(*[classic] * 4)] == [OutsideKind.REBALANCING]
@@ -137,7 +137,7 @@ def test_a_wait_a_rebalance_and_an_empty_group_are_told() -> None:
 
 
 def test_a_healthy_member_that_is_a_heartbeat_behind_is_no_finding() -> None:
-    """Each rebalance made a finding of every member that had not sent its next heartbeat yet."""
+    """Each rebalance once made a finding of every member that had not sent its next heartbeat yet."""
     behind = replace(CALM, members=(replace(CALM.members[0], epoch=4), CALM.members[1]))
     assert seen(CALM, behind, behind, CALM, replace(behind, epoch=6, assignment_epoch=6), CALM) == []
     (late,) = seen(CALM, *[behind] * 6)
@@ -146,7 +146,7 @@ def test_a_healthy_member_that_is_a_heartbeat_behind_is_no_finding() -> None:
 
 
 def test_what_it_counts_is_in_the_singular_or_the_plural() -> None:
-    """It said "1 members", "1 records" and "unchanged by 0 in 8 s"."""
+    """The output once had "1 members", "1 records" and "unchanged by 0 in 8 s"."""
     alone = replace(ended(8), members=CALM.members[:1])
     silent, lag = seen(*[alone] * 5)
     assert silent.sentence == "till-1 (10.0.0.1) committed nothing for 8 s although 1 record of orders[0] waits for it."
@@ -179,7 +179,7 @@ def diagnosed(
 def test_a_librdkafka_member_that_stands_still_is_named_and_one_that_works_is_not(
     embedded: EmbeddedKafka, capsys: pytest.CaptureFixture[str], protocol: str
 ) -> None:
-    """Nothing but its coordinator tells of it: it writes no trace."""
+    """Only the coordinator shows it, because librdkafka writes no trace."""
     producer = Producer({"bootstrap.servers": embedded.bootstrap_servers})
     config = {"bootstrap.servers": embedded.bootstrap_servers, "group.id": "shop", "group.protocol": protocol}
     config |= {"client.id": "till", "auto.offset.reset": "earliest", "auto.commit.interval.ms": "200"}
@@ -211,7 +211,7 @@ def test_a_librdkafka_member_that_stands_still_is_named_and_one_that_works_is_no
 
 
 def test_brief_is_the_first_line_alone(embedded: EmbeddedKafka, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the same exit code. It was ignored beside `--group`."""
+    """The exit code is the same. `--brief` was once ignored beside `--group`."""
     where = ["--bootstrap-server", embedded.bootstrap_servers]
     config = {"bootstrap.servers": embedded.bootstrap_servers, "group.id": "shop"}
     left = TheirConsumer(config)
@@ -225,7 +225,7 @@ def test_brief_is_the_first_line_alone(embedded: EmbeddedKafka, capsys: pytest.C
 def test_a_group_that_is_not_there_and_files_beside_a_group_are_refused(
     embedded: EmbeddedKafka, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a sentence, with exit code 2."""
+    """The command prints a sentence and exits with 2."""
     where = ["--bootstrap-server", embedded.bootstrap_servers]
     assert main(["diagnose", "--group", "nobody", *where, "--for", "0"]) == 2
     assert "There is no group nobody" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The page about administration says what is true: its programs are run, on a group with a static member that is away."""
+"""The page about administration is true: its programs run, on a group with a static member that is away."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_pages_code_runs(block: str, kafka: KafkaCluster, tmp_path: Path) ->
 
 
 def test_every_field_of_the_json_is_on_the_page() -> None:
-    """Whoever writes a program finds what it will read."""
+    """Programs can rely on these fields."""
     source = (ROOT / "membership_client" / "admin" / "commands" / "as_json.py").read_text()
     fields = set(re.findall(r'^ +"(\w+)": ', source, re.MULTILINE)) | set(re.findall(r'[{,] ?"(\w+)": ', source))
     assert len(fields) > 30
@@ -47,7 +47,7 @@ def test_every_field_of_the_json_is_on_the_page() -> None:
 
 
 def test_every_finding_of_a_check_for_kip_848_is_on_its_page() -> None:
-    """Those of the other two changes are told in a sentence there."""
+    """The findings of the other two changes are described there in a sentence."""
     others = {"NO_INSTANCE_ID", "UNSTABLE_INSTANCE_ID", "SESSION_REFUSED", "MOVES_GROUP", "NO_COMMON_STRATEGY"}
     cells = re.findall(r"^\| ([a-z0-9 ·-]+) \|", MIGRATION, re.MULTILINE)
     told = {kind for cell in cells for kind in cell.split(" · ")}
@@ -55,7 +55,7 @@ def test_every_finding_of_a_check_for_kip_848_is_on_its_page() -> None:
 
 
 def test_every_error_and_exit_code_is_on_the_page() -> None:
-    """Whoever gets one finds it there."""
+    """Every error and exit code is described."""
     errors = [name for name in admin.__all__ if name.endswith("Error") and name != "AdminError"]
     assert [name for name in errors if f"`{name}`" not in PAGE] == []
     codes = re.findall(r"^  (\d+)  ", EXIT_CODES, re.MULTILINE)

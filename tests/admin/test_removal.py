@@ -1,4 +1,4 @@
-"""Removals that a broker cannot carry out, and those that it does and whose answers get lost."""
+"""Removals that a broker cannot carry out, and removals whose answers get lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNKNOWN_MEMBER_ID = 25
 
 
 class Coordinator:
-    """Says that it is the coordinator, hangs up on so many removals, and then no longer knows the member."""
+    """A scripted coordinator that hangs up on the first removals, and then no longer knows the member."""
 
     def __init__(self, *, loses: int = 0, newest: int = 5) -> None:
         self._loses = loses
@@ -62,14 +62,14 @@ def asking(coordinator: Coordinator) -> Iterator[Asker]:
 
 @pytest.mark.parametrize(("loses", "error"), [(0, UnknownMemberError), (1, type(None))])
 def test_who_is_unknown_the_second_time_was_removed_the_first(loses: int, error: type) -> None:
-    """The answer to a removal that was done got lost, and the removal was once reported as failed."""
+    """If the answer to a successful removal gets lost, the outcome is a success; it was once a failure."""
     with asking(Coordinator(loses=loses)) as asker:
         outcomes = remove(asker, "shop", {"till-1": SLOW}, "node lost")
     assert isinstance(outcomes["till-1"].error, error)
 
 
 def test_a_broker_that_cannot_remove_others_is_named() -> None:
-    """Before KIP-345 members could only leave by themselves: it is said what is lacking, and since when Kafka has it."""
+    """Before KIP-345 members could only leave by themselves. The error says what the broker lacks, and since when Kafka has it."""
     with (
         asking(Coordinator(newest=2)) as asker,
         pytest.raises(UnsupportedByBrokerError, match=r"needs LeaveGroup.* \(Kafka .* or later has it\)"),

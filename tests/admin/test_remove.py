@@ -1,4 +1,4 @@
-"""Members removed from outside: dead ones at once, live ones only by force, and the reason is in the broker's log."""
+"""Members are removed from outside: dead ones at once, live ones only by force. The reason is in the broker's log."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def member(kafka: KafkaCluster, peers: PeerGroup, request: pytest.FixtureRequest
 def test_dead_static_members_of_any_client_make_room_at_once(
     kafka: KafkaCluster, admin: GroupAdmin, new_group: GroupFactory
 ) -> None:
-    """All in one request: their partitions move long before their sessions end, and the log says why."""
+    """One request removes all: their partitions move long before their sessions end, and the log has the reason."""
     group = new_group(consumer_session_timeout_ms=SESSION_MS)
     fill(kafka, group)
     admin.reset(admin.plan_reset(group.id, Earliest(), topics=[group.id]))
@@ -103,7 +103,7 @@ def test_dead_static_members_of_a_classic_group_make_room_at_once(
 def test_the_dead_go_and_the_living_stay(
     kafka: KafkaCluster, admin: GroupAdmin, new_group: GroupFactory, protocol: str
 ) -> None:
-    """All members in one call, without force: some work, for the others records wait in vain."""
+    """One call without force, for members that work and members for which records wait in vain."""
     group = new_group(consumer_session_timeout_ms=SESSION_MS)
     settings = classic_settings("ours", "range", session_ms=SESSION_MS) if protocol == "classic" else {}
     fill(kafka, group)
@@ -134,7 +134,7 @@ def test_the_dead_go_and_the_living_stay(
 
 
 def test_an_idle_member_may_be_alive_and_stays(admin: GroupAdmin, peers: PeerGroup, member: GroupMember) -> None:
-    """Nothing shows whether it lives, and nothing suffers if it does not."""
+    """Nothing shows whether it is alive, and no record waits for it."""
     (outcome,) = admin.remove(peers.id, ["till-1"], watch_s=0.3)
     assert isinstance(outcome.error, MemberAliveError)
     assert re.search(
@@ -144,7 +144,7 @@ def test_an_idle_member_may_be_alive_and_stays(admin: GroupAdmin, peers: PeerGro
 
 
 def test_a_member_that_commits_looks_alive(admin: GroupAdmin, peers: PeerGroup, member: GroupMember) -> None:
-    """It stays, and the outcome says what was seen of it."""
+    """It is not removed, and the outcome has the sign of life."""
     with busily(lambda count: member.commit({TopicPartition(peers.id, 3): count})):
         (outcome,) = admin.remove(peers.id, ["till-1"], watch_s=PATIENCE_S)
     assert isinstance(outcome.error, MemberAliveError)
@@ -153,7 +153,7 @@ def test_a_member_that_commits_looks_alive(admin: GroupAdmin, peers: PeerGroup, 
 
 
 class busily:  # noqa: N801 - reads as a verb
-    """Does something again and again on a thread of its own."""
+    """Do something again and again on another thread."""
 
     def __init__(self, work: Callable[[int], object]) -> None:
         self._over = threading.Event()
@@ -175,7 +175,7 @@ class busily:  # noqa: N801 - reads as a verb
 def test_force_removes_a_live_member_which_joins_again(
     admin: GroupAdmin, peers: PeerGroup, member: GroupMember
 ) -> None:
-    """All members, at once, and they live on."""
+    """All members are removed at once, and join again."""
     before = member.epoch
     (outcome,) = admin.remove_all(peers.id, force=True)
     assert outcome.removed
@@ -186,7 +186,7 @@ def test_force_removes_a_live_member_which_joins_again(
 def test_force_empties_a_group_of_living_members_and_each_is_told(
     kafka: KafkaCluster, admin: GroupAdmin, settings: dict[str, Any]
 ) -> None:
-    """A static one and another: nobody is in the group while both look after what they lost, and then they join again."""
+    """The group is empty while a static and a dynamic member run their lost callbacks; then both join again."""
     over = threading.Event()
 
     def look_after(_: Call) -> None:
@@ -219,7 +219,7 @@ def loss_of(member: WatchedMember) -> Call:
 def test_a_member_that_is_watched_for_longer_than_a_session_is_proven_alive(
     kafka: KafkaCluster, admin: GroupAdmin, new_group: GroupFactory
 ) -> None:
-    """The one case in which an idle member of a quiet group shows that it lives."""
+    """This is the only sign of life of an idle member in a stable group."""
     group = new_group(consumer_session_timeout_ms=7000)
     config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group.id}
     with GroupMember(config) as idle:
@@ -236,7 +236,7 @@ def test_a_member_that_is_watched_for_longer_than_a_session_is_proven_alive(
 def test_a_static_member_that_said_goodbye_is_removed_without_watching(
     kafka: KafkaCluster, admin: GroupAdmin, peers: PeerGroup
 ) -> None:
-    """Its place is kept for it, and nobody needs to be watched to know that it is away."""
+    """It left temporarily, so it is known to be away."""
     member = peers.join("ours", "till-1")
     peers.wait_settled([member])
     member.leave()
@@ -248,7 +248,7 @@ def test_a_static_member_that_said_goodbye_is_removed_without_watching(
 
 
 def test_each_member_has_an_outcome_of_its_own(admin: GroupAdmin, peers: PeerGroup, member: GroupMember) -> None:
-    """One that is unknown does not keep another from being removed; one named by both of its ids is one, and was none."""
+    """An unknown member does not keep others from being removed, and a member named by both of its ids is removed once."""
     ours, again, unknown = admin.remove(peers.id, ["till-1", member.snapshot.member_id, "nobody"], force=True)
     assert (ours.error, again.error) == (None, None)
     assert isinstance(unknown.error, UnknownMemberError)
@@ -256,6 +256,6 @@ def test_each_member_has_an_outcome_of_its_own(admin: GroupAdmin, peers: PeerGro
 
 
 def test_a_group_that_is_not_there_is_said_not_to_be(admin: GroupAdmin) -> None:
-    """Before anybody is waited for."""
+    """The error comes before any watching."""
     with pytest.raises(GroupNotFoundError, match="no-such-group"):
         admin.remove("no-such-group", ["till-1"])

@@ -27,7 +27,7 @@ def setting(admin: GroupAdmin, group: str, name: str) -> Setting:
 
 
 def test_settings_are_shown_with_defaults_and_limits(admin: GroupAdmin, group: str) -> None:
-    """Those of KIP-848, and what a classic member may choose."""
+    """They are those of KIP-848, and the limits for a classic member's own choice."""
     session, beat, assignment, classic = admin.settings(group)
     assert session == Setting(name=SESSION, value=45_000, default=45_000, lowest=1000, highest=3_600_000)
     assert beat == Setting(name=BEAT, value=5000, default=5000, lowest=100, highest=60_000)
@@ -36,7 +36,7 @@ def test_settings_are_shown_with_defaults_and_limits(admin: GroupAdmin, group: s
 
 
 def test_settings_are_changed_and_taken_back(admin: GroupAdmin, group: str) -> None:
-    """For one group; without it the default holds again."""
+    """A setting is changed for one group; without it the default applies again."""
     admin.change_settings(group, {SESSION: 60_000, BEAT: 2000, ASSIGNMENT: 2500})
     found = eventually(lambda: setting(admin, group, SESSION).is_own and setting(admin, group, SESSION), "the change")
     assert found == Setting(name=SESSION, value=60_000, is_own=True, default=45_000, lowest=1000, highest=3_600_000)
@@ -58,14 +58,14 @@ def test_settings_are_changed_and_taken_back(admin: GroupAdmin, group: str) -> N
 def test_what_brokers_do_not_allow_is_refused(
     admin: GroupAdmin, group: str, values: dict[str, int | None], complaint: str
 ) -> None:
-    """In the brokers' own words, and nothing is changed."""
+    """The error has the broker's text, and nothing is changed."""
     with pytest.raises(SettingRefusedError, match=complaint):
         admin.change_settings(group, values)
     assert not any(found.is_own for found in admin.settings(group))
 
 
 def test_a_broker_that_knows_no_settings_is_named(mock_cluster: MockCluster) -> None:
-    """With what it lacks, and since when Kafka has it."""
+    """The error says what it lacks, and since when Kafka has it."""
     with (
         GroupAdmin(mock_cluster.bootstrap_servers) as admin,
         pytest.raises(UnsupportedByBrokerError, match=r"needs DescribeConfigs.* \(Kafka .* or later has it\)"),

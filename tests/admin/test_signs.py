@@ -1,4 +1,4 @@
-"""What counts as a sign of life, and what does not."""
+"""What counts as a sign of life of a member."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def seen(first: GroupView, after: GroupView, *, after_s: float = 6.0) -> Sign:
     ],
 )
 def test_what_a_live_member_causes_is_a_sign(after: GroupView, sign: str) -> None:
-    """Whatever speaks against it."""
+    """It counts even if records wait for the member."""
     assert seen(FIRST, after) == Sign(Life.ALIVE, sign)
 
 
@@ -48,13 +48,13 @@ def test_what_a_live_member_causes_is_a_sign(after: GroupView, sign: str) -> Non
     ],
 )
 def test_a_member_for_which_records_wait_in_vain_looks_dead(after: GroupView) -> None:
-    """What others cause, a new target or commits elsewhere, does not speak for it."""
+    """Changes that others cause, such as a new target or commits of other partitions, are no signs of life."""
     why = "it committed nothing in 6 s, and 3 records of orders[0] wait for it"
     assert seen(FIRST, after) == Sign(Life.GONE, why)
 
 
 def test_a_member_that_said_goodbye_is_gone() -> None:
-    """At once: nothing needs to be seen."""
+    """No observation is needed."""
     away = replace(FIRST, members=(replace(SLOW, epoch=-2),))
     signs = Signs(away, 100.0, session_timeout_s=45.0)
     assert signs.settled == {"till-1"}
@@ -62,7 +62,7 @@ def test_a_member_that_said_goodbye_is_gone() -> None:
 
 
 def test_who_is_no_member_any_more_is_gone() -> None:
-    """One that left while it was watched, and for which nothing waited, was once said to be perhaps alive."""
+    """A member that left while it was watched was once reported as perhaps alive."""
     idle = replace(FIRST, committed=SILENT)
     signs = Signs(idle, 100.0, session_timeout_s=45.0)
     signs.see(replace(idle, members=()), 101.0)
@@ -71,19 +71,19 @@ def test_who_is_no_member_any_more_is_gone() -> None:
 
 
 def test_an_idle_member_may_be_alive() -> None:
-    """It has read all there is, or nobody knows what it has read."""
+    """It has read all records, or its offsets are not known."""
     for committed in (SILENT, {}):
         idle = replace(FIRST, committed=committed)
         assert seen(idle, idle).life is Life.UNKNOWN
 
 
 def test_in_a_classic_group_others_change_what_a_member_has() -> None:
-    """While it rebalances nobody has anything, and afterwards the leader has given it something."""
+    """During a rebalance no member has partitions, and afterwards the leader has assigned new ones."""
     rebalancing = replace(CLASSIC, members=(replace(CLASSIC.members[0], current=frozenset()),))
     assert seen(CLASSIC, rebalancing).life is Life.GONE
 
 
 def test_only_a_kip_848_member_is_proven_alive_by_a_session() -> None:
-    """A classic member has chosen its own session timeout, which nobody tells."""
+    """A classic member has its own session timeout, which coordinators do not report."""
     assert "still there after a session timeout of 45 s" in seen(FIRST, FIRST, after_s=46.0).why
     assert seen(CLASSIC, CLASSIC, after_s=46.0).life is Life.GONE

@@ -18,7 +18,7 @@ from membership_client import GroupMember, LeaveMode, Offset, TopicPartition
 from membership_client.admin import GroupView, MemberView, WaitKind
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import folded, lines
-from membership_client.admin.waiting import Watch
+from membership_client.admin.waiting import WaitWatch
 from membership_client.cli.program import main
 from membership_client.testing import ClusterAdmin, KafkaCluster
 from tests.integration.members import PATIENCE_S, QUICK
@@ -56,8 +56,8 @@ VIEW = GroupView(
 
 
 def test_the_picture_says_who_waits_for_whom_for_what_and_how_long() -> None:
-    """As a table of members, and a sentence about the wait."""
-    watch = Watch()
+    """It has a table of members, and a sentence about the wait."""
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     text = "\n".join(lines(watch.see(VIEW, 112.0)))
     assert "shop: Reconciling, consumer protocol, uniform assignor, epoch 5, assignment of epoch 5, lag 3" in text
@@ -66,8 +66,8 @@ def test_the_picture_says_who_waits_for_whom_for_what_and_how_long() -> None:
 
 
 def test_a_wait_that_ended_begins_anew() -> None:
-    """What is seen again later is another wait."""
-    watch = Watch()
+    """If it is seen again later, it is another wait."""
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     watch.see(replace(VIEW, members=(replace(SLOW, current=SLOW.target),)), 105.0)
     ((_, seconds),) = watch.see(VIEW, 110.0).waits
@@ -75,8 +75,8 @@ def test_a_wait_that_ended_begins_anew() -> None:
 
 
 def test_the_next_rebalance_of_the_same_holder_is_another_wait() -> None:
-    """Two looks far apart once made one long wait of two, and "It lives" of that."""
-    watch = Watch()
+    """Two looks far apart once turned two waits into one long wait."""
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     again = replace(VIEW, epoch=9, assignment_epoch=9, members=(replace(SLOW, epoch=8), replace(NEW, epoch=9)))
     ((_, seconds),) = watch.see(again, 200.0).waits
@@ -84,8 +84,8 @@ def test_the_next_rebalance_of_the_same_holder_is_another_wait() -> None:
 
 
 def test_what_an_older_broker_no_longer_shows_is_still_to_be_released() -> None:
-    """Before Kafka 4.3 a holder that has been told is shown without the partitions: it once was said to need a heartbeat."""
-    watch = Watch()
+    """Before Kafka 4.3 the description of a holder that knows its target lacks the partitions: once the text asked for its heartbeat."""
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     told = replace(VIEW, members=(replace(SLOW, current=SLOW.target), NEW))
     ((wait, seconds),) = watch.see(told, 112.0).waits
@@ -94,25 +94,25 @@ def test_what_an_older_broker_no_longer_shows_is_still_to_be_released() -> None:
 
 
 def test_partitions_that_nobody_had_are_not_said_to_be_held() -> None:
-    """New ones, which everybody gets with the next heartbeat."""
+    """New partitions are assigned with the next heartbeats."""
     before = replace(SLOW, current=SLOW.target)
     new = replace(VIEW, members=(before, replace(NEW, epoch=4)))
     assert {wait.kind for wait in new.waits()} == {WaitKind.ANSWER}
 
 
 def test_a_quiet_group_is_said_to_be_quiet() -> None:
-    """And a classic one to keep it to itself."""
+    """For a classic group the text says that its coordinator does not report waits."""
     settled = replace(VIEW, members=(replace(SLOW, epoch=5, target=HELD),))
-    assert "The group waits for no member." in lines(Watch().see(settled, 0.0))
+    assert "The group waits for no member." in lines(WaitWatch().see(settled, 0.0))
     classic = replace(settled, protocol="classic", epoch=None, assignment_epoch=None)
-    watch = Watch()
+    watch = WaitWatch()
     watch.see(classic, 0.0)
     told = "The coordinator of a classic group does not say which members it waits for. The group is Reconciling, seen for 7 s."
     assert lines(watch.see(classic, 7.0))[-1] == told
 
 
 def test_members_without_an_instance_id_have_names() -> None:
-    """Client id and host, and the end of the member id where these are the same; any of them finds the member."""
+    """The name is client id and host, with the end of the member id if these are not unique; each name finds the member."""
     one, two = (replace(NEW, member_id=f"consumer-shop-1-00{number}-0123456{number}") for number in (1, 2))
     view = replace(VIEW, members=(SLOW, one, two))
     assert [member.name for member in view.members] == [
@@ -138,8 +138,8 @@ def test_a_name_with_hyphens_is_not_broken() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 def test_a_terminal_of_any_width_shows_every_member_and_every_wait(width: int) -> None:
-    """Columns go, then cells are cut, sentences are folded: no line is wider than the terminal."""
-    watch = Watch()
+    """Columns are left out, cells cut and sentences folded, so that no line is wider than the terminal."""
+    watch = WaitWatch()
     watch.see(VIEW, 100.0)
     shown = lines(watch.see(VIEW, 112.0), width)
     assert max(map(len, shown)) <= width
@@ -149,8 +149,8 @@ def test_a_terminal_of_any_width_shows_every_member_and_every_wait(width: int) -
 
 
 def test_machines_get_plain_values() -> None:
-    """Whatever is in the picture."""
-    told = json.loads(json.dumps(as_json.watched(Watch().see(VIEW, 0.0))))
+    """The JSON has everything that the picture has."""
+    told = json.loads(json.dumps(as_json.watched(WaitWatch().see(VIEW, 0.0))))
     assert told["waits"] == [
         {"holder": "m1", "kind": "release", "partitions": ["orders-1"], "waiting": ["shop@10.0.0.1"], "seen_s": 0.0}
     ]
@@ -159,7 +159,7 @@ def test_machines_get_plain_values() -> None:
 
 @pytest.mark.kafka
 def test_a_real_group_is_watched_once(kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """In words and for machines; what does not exist is an error."""
+    """The output is text or JSON; a group that does not exist is an error."""
     name = f"watch-{uuid.uuid4().hex[:8]}"
     admin = ClusterAdmin(kafka.bootstrap_servers)
     admin.set_group_config(name, **QUICK)
@@ -205,7 +205,7 @@ def test_a_real_group_is_watched_again_and_again(kafka: KafkaCluster, protocol: 
 
 @contextlib.contextmanager
 def watched(kafka: KafkaCluster, group: str) -> Iterator[Iterator[dict[str, Any]]]:
-    """What the command prints, picture by picture."""
+    """The output of the command, picture by picture."""
     command = [sys.executable, "-m", "membership_client", "watch", group, "--every", "0.2", "--json"]
     command += ["--bootstrap-server", kafka.bootstrap_servers]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

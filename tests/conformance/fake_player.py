@@ -9,7 +9,7 @@ from membership_client.partitions import NOTHING, Partitions
 from membership_client.testing.described import DescribedMember, GroupDescription
 from membership_client.testing.fake_coordinator import Client, CoordinatorSettings, FakeCoordinator
 from membership_client.testing.fake_group import FakeGroup
-from membership_client.testing.fake_reconciler import Enrolled, Progress
+from membership_client.testing.fake_reconciler import Enrolled, ReconcileProgress
 from membership_client.testing.fake_topics import FakeTopic, FakeTopics
 from membership_client.types import TopicPartition
 from tests.conformance.script import Terms
@@ -103,5 +103,5 @@ def _state(group: FakeGroup) -> str:
         return "Empty"
     if group.epoch > group.target_epoch:
         return "Assigning"
-    arrived = (m.progress is Progress.STABLE and m.epoch == group.target_epoch for m in group.members.values())
+    arrived = (m.progress is ReconcileProgress.STABLE and m.epoch == group.target_epoch for m in group.members.values())
     return "Stable" if all(arrived) else "Reconciling"

@@ -1,4 +1,4 @@
-"""Runs the demonstration as its user does, in a process of its own, and finds whatever that leaves behind."""
+"""Runs the demonstration as a user does, in a process of its own, and finds all processes that it leaves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARK = "MEMBERSHIP_CLIENT_DEMO_TEST"
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A command line and an environment that all its descendants inherit, by which they are found."""
+    """A command line, and an environment variable by which all its descendants are found."""
 
     arguments: tuple[str, ...]
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -32,13 +32,13 @@ class Launch:
         return os.environ | {_MARK: self.mark, "PYTHONUNBUFFERED": "1"}
 
     def run(self) -> subprocess.CompletedProcess[str]:
-        """Until it ends by itself."""
+        """Run the demonstration until it ends by itself."""
         return subprocess.run(
             self.command, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
 
     def start(self) -> subprocess.Popen[str]:
-        """With its output on a pipe. SIGINT is on, even where the tests themselves run in the background."""
+        """Start it with its output on a pipe. SIGINT is enabled, even if the tests run in the background."""
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return subprocess.Popen(
@@ -48,7 +48,7 @@ class Launch:
             signal.signal(signal.SIGINT, before)
 
     def descendants(self) -> list[int]:
-        """All live processes it started, directly or not."""
+        """All live processes that it started, directly or not."""
         return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and self._is_ours(entry)]
 
     def _is_ours(self, process: Path) -> bool:
@@ -59,7 +59,7 @@ class Launch:
             return False
 
     def await_silence(self, seconds: float) -> list[int]:
-        """Waits until none is left, but no longer than that; returns those that are."""
+        """Wait until no process is left, or the time is over; returns those that are left."""
         deadline = time.monotonic() + seconds
         while (left := self.descendants()) and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Recordings made up by hand: a short language for what could have happened."""
+"""Recordings made by hand, with short functions for their events."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def settled_pair() -> Recorded:
 
 
 def restart(*meanwhile: DemoEvent, epoch: int = 3, gets: tuple[int, ...] = (1,)) -> Recorded:
-    """After `settled_pair`, `b` restarts as process 3, and whatever else happens meanwhile."""
+    """After `settled_pair`, `b` restarts as process 3, with these further events."""
     return [
         *settled_pair(),
         began(4, StepKind.RESTART, "b", number=2, of=2),

@@ -1,4 +1,4 @@
-"""The command line says what it can do, and what is wrong with what it was given."""
+"""The help of the command line, and errors for wrong arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However the demonstration ends, it leaves no process behind."""
+"""The demonstration leaves no process behind, whatever ends it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def end(demo: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["starting", "orders-b starts", " takes "])
 def test_an_interrupt_ends_members_and_broker(number: signal.Signals, moment: str) -> None:
-    """While the broker starts, while members join, and when they are at work."""
+    """It comes while the broker starts, while members join, and when they are stable."""
     launch = Launch(("--plain",))
     with launch.start() as demo:
         await_line(demo, moment)
@@ -69,7 +69,7 @@ def test_members_and_broker_die_with_a_demonstration_that_is_killed() -> None:
 
 
 def test_a_reader_that_goes_away_ends_it() -> None:
-    """`membership-client demo | head` must end when its reader has ended."""
+    """`membership-client demo | head` ends when its reader has ended."""
     launch = Launch(("--plain",))
     with launch.start() as demo:
         await_line(demo, "orders-a starts")
@@ -80,7 +80,7 @@ def test_a_reader_that_goes_away_ends_it() -> None:
 
 
 def test_a_member_killed_by_a_curious_hand_is_not_as_expected() -> None:
-    """They are real processes with their pids on the screen, so users will try it."""
+    """Members are real processes with their pids on the screen, so users will kill one."""
     launch = Launch(("--plain",))
     with launch.start() as demo:
         assert demo.stdout is not None

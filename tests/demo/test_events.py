@@ -1,4 +1,4 @@
-"""A member's process and the demonstration understand each other."""
+"""Messages between a member's process and the demonstration are read as they were written."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def owned_at_the_end(step: StepSummary, partitions: int) -> bool:
 
 
 def was_unnoticed(step: StepSummary) -> bool:
-    """Same epoch, no callback and no rebalance for the others, and the same partitions again."""
+    """The epoch is the same, the other members had no callback and no rebalance, and the member owns the same partitions again."""
     before, after = re.findall(r"\d+", step.facts[next(key for key in step.facts if key.startswith("group epoch"))])[:2]
     silent = "the others ran 0 callbacks and saw 0 rebalances" in step.met
     return silent and before == after and any(" again, " in text for text in step.met)
@@ -66,7 +66,7 @@ def test_on_the_users_cluster_nothing_is_left_behind(kafka_factory: Callable[...
 
 
 def test_without_java_everything_is_as_promised() -> None:
-    """Without --plain, too, a pipe gets ASCII without cursor control."""
+    """A pipe gets ASCII without cursor control, even without --plain."""
     launch = Launch(())
     done = launch.run()
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from membership_client import MemberState
-from membership_client.demo.events import Complained
+from membership_client.demo.events import ErrorLine
 from membership_client.demo.sentences import sentences_of
 from tests.demo.recorded import gives, gone, seen, started, takes
 
@@ -11,7 +11,7 @@ GROUP_CHANGED = "group changed: the coordinator gave us a new target"
 
 
 def test_a_handover_names_both_sides() -> None:
-    """The giver learns only that the group changed; the story knows who came."""
+    """The giver learns only that the group changed; the sentence also names the member that joined."""
     told = sentences_of(
         [
             started(1, "a", 1),
@@ -40,7 +40,7 @@ def test_a_replacement_takes_its_own_back() -> None:
 
 
 def test_only_changes_of_state_are_told() -> None:
-    """A member reports every heartbeat; a reader wants news."""
+    """A member reports every heartbeat, and only changes become sentences."""
     told = sentences_of(
         [seen(1, "a", 1), seen(2, "a", 1), seen(3, "a", 1, epoch=2), seen(4, "a", 1, MemberState.FENCED)]
     )
@@ -52,5 +52,5 @@ def test_only_changes_of_state_are_told() -> None:
 
 
 def test_a_repeated_complaint_is_told_once_and_without_the_log_prefix() -> None:
-    complaint = Complained(at=1, name="a", pid=1, text="[g/a]: held by another")
-    assert [line.text for line in sentences_of([complaint, complaint])] == ["held by another"]
+    error = ErrorLine(at=1, name="a", pid=1, text="[g/a]: held by another")
+    assert [line.text for line in sentences_of([error, error])] == ["held by another"]

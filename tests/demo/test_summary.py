@@ -1,4 +1,4 @@
-"""The summary is computed: what did not come out as expected is found in the recording and said."""
+"""The summary finds in the recording what did not come out as expected."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_time_without_an_owner_is_measured_between_two_owners() -> None:
     ],
 )
 def test_what_a_restart_must_not_do_is_said(recording: Recorded, complaint: str) -> None:
-    """Each of these breaks one promise of static membership, and the demonstration must not look away."""
+    """Each of these breaks one promise of static membership."""
     summary = summarize(recording)
     assert complaint in unmet(summary)
     assert not summary.as_expected
@@ -63,7 +63,7 @@ def test_what_a_restart_must_not_do_is_said(recording: Recorded, complaint: str)
 
 
 def test_a_killed_member_owns_nothing_from_its_end_on() -> None:
-    """It cannot say that it gave up, so its process's end is the end of what it owned."""
+    """It cannot report that it gave up its partitions, so it owns them until its process ends."""
     killed: Recorded = [
         *settled_pair(),
         began(4, StepKind.TAKEOVER, "b", number=2, of=2),

@@ -8,7 +8,7 @@ from tests.demo.recorded import gives, gone, takes
 
 
 def test_spans_are_put_in_order_of_time_not_of_arrival() -> None:
-    """Two processes write to two pipes; whose line is read first is chance."""
+    """Two processes write to two pipes, so the order of arrival is random."""
     lanes = owned_spans([takes(3, "b", 2, 0), takes(1, "a", 1, 0), gives(2, "a", 1, 0), gone(4, "b", 2)])
     assert lanes == {0: [Span("a", 1, 2), Span("b", 3, 4)]}
     assert gaps(lanes[0]) == [Span(None, 2, 3), Span(None, 4)]

@@ -51,7 +51,7 @@ def test_a_gap_is_hatched_until_the_owner_is_back() -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (120, 50), (60, 10), (20, 5)])
 def test_it_fits_the_terminal(width: int, height: int) -> None:
-    """One line is left for the cursor; a terminal that is too small gets the least that makes sense."""
+    """One line is left for the cursor; a terminal that is too small gets the smallest useful view."""
     lines = picture(restart(), width=width, height=height)
     assert all(len(line) <= width for line in lines)
     assert len(lines) <= max(height - 1, 17)
@@ -59,7 +59,7 @@ def test_it_fits_the_terminal(width: int, height: int) -> None:
 
 @pytest.mark.parametrize("count", range(len(restart()) + 1))
 def test_every_moment_of_a_run_can_be_shown(count: int) -> None:
-    """From the first frame, when there is not even a broker, to the last."""
+    """It can be shown from the first frame, before there is a broker, to the last."""
     assert picture(restart()[:count], now=1.0 + count)
 
 

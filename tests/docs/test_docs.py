@@ -1,4 +1,4 @@
-"""The pages and the examples say what is true, because they are run."""
+"""The pages and the examples are true, because they are run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_readme_shows_the_example_that_is_run() -> None:
 
 
 def test_every_page_that_is_linked_exists() -> None:
-    """No dead links between the pages of the project."""
+    """There are no dead links between the pages of the project."""
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
@@ -54,7 +54,7 @@ def test_every_page_that_is_linked_exists() -> None:
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
 def test_every_page_begins_with_its_readers(page: Path) -> None:
-    """Its first sentence says for whom it is, so that a reader of another kind loses no time."""
+    """Its first sentence says for which readers it is."""
     assert re.match(r"# .+\n\nFor [a-z]+\b", page.read_text())
 
 
@@ -144,7 +144,7 @@ def test_the_tables_of_the_trace_format_are_those_of_the_code() -> None:
 
 
 def test_the_reasons_of_joins_and_leaves_are_documented() -> None:
-    """An operator who finds one in a broker's log finds it on the page as well."""
+    """Every reason in a broker's log is on the page."""
     page = (ROOT / "docs" / "configuration.md").read_text()
     vocabulary = [value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str)]
     assert vocabulary
@@ -171,21 +171,21 @@ def test_the_telemetry_pages_program_tells_what_the_page_says(orders: KafkaClust
 
 
 def test_every_name_that_telemetry_uses_is_documented() -> None:
-    """Spans, metrics and attributes; those that are made up of a kind stand there with it."""
+    """These are spans, metrics and attributes; names that contain a kind are there with it."""
     page = (ROOT / "docs" / "telemetry.md").read_text()
     told = [name for key, name in vars(names).items() if key.isupper() and key != "SCOPE" and "{" not in name]
     assert [name for name in told if f"`{name}`" not in page] == []
 
 
 def test_the_first_example_needs_nothing() -> None:
-    """It reads its record, and says what the rebalance was and how the member is."""
+    """It reads its record, and prints the last rebalance and the state of the member."""
     output, _ = run_example("first.py").communicate(timeout=60)
     assert output.startswith("b'two pears'\nstable at epoch ")
 
 
 @pytest.mark.kafka
 def test_the_consumer_example_ends_by_signal_and_says_why(orders: KafkaCluster) -> None:
-    """It prints the orders, and gives up its partitions because it was told to stop."""
+    """It prints the orders, and gives up its partitions because of the signal."""
     producer = Producer({"bootstrap.servers": orders.bootstrap_servers})
     producer.produce("orders", b"two pears")
     producer.flush()
@@ -225,7 +225,7 @@ def test_the_static_example_survives_a_kill(orders: KafkaCluster) -> None:
 
 @pytest.mark.kafka
 def test_the_asyncio_example_reads_until_it_is_told_to_stop(orders: KafkaCluster) -> None:
-    """It handles an order, gives its partitions back on SIGTERM, and ends well."""
+    """It handles an order, releases its partitions on SIGTERM, and exits with 0."""
     producer = Producer({"bootstrap.servers": orders.bootstrap_servers})
     producer.produce("orders", b"a book")
     producer.flush()

@@ -1,4 +1,4 @@
-"""What `help()` shows of the public names: a sentence for each, and for those that programs begin with, a program that runs."""
+"""`help()` of the public names: each has a sentence, and those with which programs begin have a program that runs."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def kafka() -> Iterator[EmbeddedKafka]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_help_says_what_every_class_and_function_is_for(package: str) -> None:
-    """The errors, of all classes, had nothing: `help()` showed their base class's constructor."""
+    """The errors once had no docstring: `help()` showed the constructor of their base class."""
     ours = {name: it for name, it in names_in(package).items() if inspect.isclass(it) or inspect.isfunction(it)}
     assert [name for name, found in ours.items() if not _says_something(found)] == []
 
 
 def _says_something(found: Any) -> bool:
-    """The docstring that a dataclass makes up is its signature."""
+    """False for the docstring that a dataclass makes, which is its signature."""
     own = found.__doc__ or ""
     return bool(own) and not own.startswith(f"{found.__name__}(")
 
@@ -69,7 +69,7 @@ def _says_something(found: Any) -> bool:
 def test_the_example_in_a_docstring_runs(
     package: str, name: str, kafka: EmbeddedKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As it stands, with the package's names and a broker of the test instead of localhost:9092."""
+    """It runs with the package's names, and with a broker of the test instead of localhost:9092."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     names = {**names_in("membership_client"), **names_in(package)}
@@ -95,5 +95,5 @@ def example_of(found: object) -> str:
 
 
 def compiled(program: str) -> CodeType:
-    """With `await` outside of functions, as the examples for asyncio have it."""
+    """The compiled example, in which `await` may be outside of functions."""
     return cast("CodeType", compile(program, "<docstring>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))

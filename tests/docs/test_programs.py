@@ -40,7 +40,7 @@ def program_of(page: str, kafka: EmbeddedKafka) -> str:
 
 
 def test_a_program_with_only_its_import_changed(kafka: EmbeddedKafka) -> None:
-    """It polls once, and closes."""
+    """The program polls once, and closes."""
     told = subprocess.run(
         [sys.executable, "-c", program_of("migrating.md", kafka)],
         capture_output=True,
@@ -52,7 +52,7 @@ def test_a_program_with_only_its_import_changed(kafka: EmbeddedKafka) -> None:
 
 
 def test_a_consumer_that_lives_as_long_as_a_web_application(kafka: EmbeddedKafka) -> None:
-    """It commits what it reads while requests could be served, and is closed with the application."""
+    """It commits while requests could be served, and is closed with the application."""
     names: dict[str, Any] = {}
     config = '"auto.offset.reset": "earliest", "group.id"'
     exec(program_of("frameworks.md", kafka).replace('"group.id"', config), names)
@@ -92,7 +92,7 @@ class Invoicing:
 
 
 def test_every_order_has_one_invoice() -> None:
-    """Also when the process was killed: its replacement begins where the last transaction has ended."""
+    """This holds even if the process was killed: its replacement begins after the last transaction."""
     settings = {"group.consumer.session.timeout.ms": 3000, "group.consumer.heartbeat.interval.ms": 200}
     with EmbeddedKafka(topics={"orders": 1, "invoices": 1}, settings=settings) as kafka:
         invoicing = Invoicing(kafka)
@@ -107,12 +107,12 @@ def test_every_order_has_one_invoice() -> None:
 
 
 def test_the_first_program_of_the_testing_page() -> None:
-    """Its member is thrown out of the group by the embedded broker."""
+    """The embedded broker fences its member."""
     exec(blocks_of(DOCS / "testing.md")[0], {})
 
 
 def test_the_asynchronous_program_of_the_testing_page_passes_its_exploration() -> None:
-    """Together with the last block."""
+    """It runs together with the last block."""
     names: dict[str, Any] = {}
     *others, exploration = blocks_of(DOCS / "testing.md")
     (program,) = (block for block in others if "async def program" in block)
@@ -125,7 +125,7 @@ SHOWN = re.compile(r"<!-- (examples/\S+) -->\n```python\n(.*?)```", re.DOTALL)
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS.glob("*.md")], ids=lambda page: page.stem)
 def test_what_a_page_shows_of_an_example_is_in_the_example(page: Path) -> None:
-    """Letter by letter; the examples are run by tests."""
+    """The text is the same letter by letter; tests run the examples."""
     assert [name for name, block in SHOWN.findall(page.read_text()) if block not in (ROOT / name).read_text()] == []
 
 
@@ -153,7 +153,7 @@ RUN_BY = {
 
 
 def test_the_python_of_every_page_is_run() -> None:
-    """A page that is new here needs a test; the tests name the page whose programs they run."""
+    """A new page needs a test; the tests name the pages whose programs they run."""
     pages = [ROOT / "README.md", *DOCS.glob("*.md")]
     assert {page.stem for page in pages if blocks_of(page)} == RUN_BY.keys()
     assert [page for page, test in RUN_BY.items() if f"{page}.md" not in (ROOT / test).read_text()] == []
@@ -164,7 +164,7 @@ COMMAND = re.compile(r"^\$ (?:bin/)?membership-client (.+)$", re.MULTILINE)
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS.glob("*.md")], ids=lambda page: page.stem)
 def test_every_command_of_a_page_is_understood(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its words are subcommands, and its options are among those that the subcommand's help has."""
+    """Its words are subcommands, and its options are in the subcommand's help."""
     for line in COMMAND.findall(page.read_text()):
         words = shlex.split(line)
         subcommand = words[: 1 + (words[0] == "groups") + (words[1] in {"offsets", "config"})]

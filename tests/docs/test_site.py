@@ -1,4 +1,4 @@
-"""The site that scripts/docs builds: without a warning, and readable without a network."""
+"""The site that scripts/docs builds has no warning, and can be read without a network."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SCRIPTS = re.compile(r"<(?:script|link|img)\b[^>]*?(?:src|href)=\"?(https?://[^\
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """MkDocs fails at its first warning: a link that leads nowhere, a page that no menu has."""
+    """The built site. MkDocs fails at its first warning: a dead link, or a page in no menu."""
     target = tmp_path_factory.mktemp("site")
     subprocess.run([str(ROOT / "scripts" / "docs"), "--site-dir", str(target)], check=True, cwd=ROOT)
     return target
 
 
 def test_every_page_is_there(site: Path) -> None:
-    """Each file of docs/, the README as the first page, and those that are made."""
+    """These are the files of docs/, the README as the first page, and the generated pages."""
     wanted = {page.stem for page in (ROOT / "docs").glob("*.md")} | {
         "index",
         "changelog",
@@ -37,20 +37,20 @@ def test_every_page_is_there(site: Path) -> None:
 
 
 def test_no_page_asks_another_host(site: Path) -> None:
-    """A page that is opened from a disk, without a network, is whole."""
+    """A page that is opened from a disk is complete without a network."""
     asked = {found for page in site.glob("*.html") for found in SCRIPTS.findall(page.read_text())}
     assert asked == set()
 
 
 def test_the_reference_has_the_contracts(site: Path) -> None:
-    """Signatures and docstrings, not only names."""
+    """It has signatures and docstrings, and not only names."""
     page = (site / "reference.html").read_text()
     assert 'id="membership_client.Consumer.subscribe"' in page
     assert 'id="membership_client_spark.epochs"' in page
 
 
 def test_every_command_is_on_the_page_of_commands(site: Path) -> None:
-    """Also those below another, such as `groups offsets reset`, and those that `python -m` runs."""
+    """This includes subcommands such as `groups offsets reset`, and commands that `python -m` runs."""
     page = (site / "commands.html").read_text()
     commands = ("membership-client-diagnose", "membership-client-groups-offsets-reset", "membership-client-spark-demo")
     for command in (*commands, "python-m-membership_clienttesting", "python-m-membership_clienthealth"):

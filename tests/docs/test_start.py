@@ -1,4 +1,4 @@
-"""docs/start.md, followed by a program: what its reader types, and what the page says that comes back."""
+"""Follows docs/start.md by a program: types what the page says, and compares the output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 class Shop:
-    """The page's program in processes of its own, each with a file for what it prints."""
+    """The page's program in several processes, each with a file for its output."""
 
     def __init__(self, directory: Path, bootstrap_servers: str) -> None:
         self.directory = directory
@@ -53,7 +53,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 
 
 def wait_for_line(output: Path, line: str) -> None:
-    """Until a whole line of the output matches."""
+    """Wait until a whole line of the output matches."""
     deadline = time.monotonic() + PATIENCE_S
     while not re.search(f"^{line}$", output.read_text(), re.MULTILINE):
         assert time.monotonic() < deadline, f"{line!r} did not come: {output.read_text()}"
@@ -61,7 +61,7 @@ def wait_for_line(output: Path, line: str) -> None:
 
 
 def wait_until_traced(process: subprocess.Popen[bytes], traces: Path) -> None:
-    """Until the trace of a member has both of its callbacks and the confirmation of the second: a print in a callback comes before."""
+    """Wait until the trace of a member has both of its callbacks and the confirmation of the second one, which comes after the print in a callback."""
     (trace,) = traces.glob(f"*-{process.pid}.jsonl")
     deadline = time.monotonic() + PATIENCE_S
     while True:
@@ -73,25 +73,25 @@ def wait_until_traced(process: subprocess.Popen[bytes], traces: Path) -> None:
 
 
 def run_the_producer(address: str) -> None:
-    """The page's line, with the address of this run."""
+    """Run the page's line with the address of this run."""
     (line,) = re.findall(r"^\$ bin/python (-c .*)$", PAGE.read_text(), re.MULTILINE)
     *arguments, _ = shlex.split(line)
     subprocess.run([sys.executable, *arguments, address], check=True, timeout=PATIENCE_S)
 
 
 def promised_of_diagnose() -> list[str]:
-    """The lines that the page shows, without the count of findings, to which a machine that stands still for seconds adds its own."""
+    """The lines on the page without the count of findings, because a slow machine may add findings."""
     block = PAGE.read_text().partition("membership-client diagnose traces/*.jsonl\n")[2].partition("```")[0]
     return [line.rstrip(".") for line in block.splitlines() if line and not line.startswith("1 finding")]
 
 
 def without_places(text: str) -> str:
-    """Times, the process and its host differ from run to run."""
+    """The text without times, process and host, which differ from run to run."""
     return re.sub(r"\d{4}-\d\d-\d\d |\d\d:\d\d:\d\d(?:\.\d+)?|process \d+ on [^)]+", "...", text)
 
 
 def test_what_the_page_promises(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first member has all, shares with the second, notices nothing of its death, and diagnose names the killed process."""
+    """The first member has all partitions, shares with the second, is not affected by its death, and diagnose names the killed process."""
     _, first = shop.start("till-0")
     wait_for_line(first, r"got \[0, 1, 2, 3, 4, 5\] - joined the group")
     run_the_producer(shop.address)
@@ -119,6 +119,6 @@ def test_what_the_page_promises(shop: Shop, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_page_shows_the_program() -> None:
-    """Letter by letter, without its docstring."""
+    """The text is the same letter by letter, without the docstring."""
     (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert (ROOT / "examples" / "shop.py").read_text().endswith(block)

@@ -1,4 +1,4 @@
-"""A type checker sees a wrong callback in a user's program before the first rebalance does."""
+"""A type checker finds a wrong callback in a user's program."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ GroupMember(config, observers=[observe])  # refused: list-item
 
 
 def test_mypy_refuses_wrong_callbacks_and_no_right_one(tmp_path: Path) -> None:
-    """Callbacks of `Consumer` had the type of any callable, so one with a missing argument was found in the first rebalance."""
+    """Callbacks of `Consumer` once had the type of any callable, so a missing argument was found only in the first rebalance."""
     program = tmp_path / "shop.py"
     program.write_text(PROGRAM)
     options = ["--strict", "--config-file", "", "--cache-dir", str(ROOT / ".mypy_cache"), "--hide-error-context"]

@@ -1,4 +1,4 @@
-"""A consumer with both kinds of probes in a process of its own: `BOOTSTRAP FILE`. Prints its port; reads its orders from stdin."""
+"""A consumer with both kinds of probes in a process of its own: `BOOTSTRAP FILE`. Prints its port, and reads commands from stdin."""
 
 from __future__ import annotations
 

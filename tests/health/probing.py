@@ -1,4 +1,4 @@
-"""A kubelet's questions: one request, its status, or None if there was no answer in time."""
+"""Asks as a kubelet does: one request, and its status, or None if there was no answer in time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def verbose(port: int, path: str = "/livez") -> dict[str, Any]:
 
 @contextlib.contextmanager
 def probed(*ports: int, every_s: float = 0.02) -> Iterator[Counter[tuple[str, int | None]]]:
-    """All ports are asked again and again meanwhile, and the answers counted by path and status."""
+    """In its `with` block, all ports are asked again and again, and the answers are counted by path and status."""
     counts: Counter[tuple[str, int | None]] = Counter()
     stopped = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Requests of probes, and of strangers, answered without a socket."""
+"""Requests of probes, and of other clients, are answered without a socket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from membership_client.health.answers import MOST_BYTES, answer_to
-from membership_client.health.judging import MemberReport
+from membership_client.health.probe_rules import MemberReport
 from membership_client.health.report import Report
 
 END = b" HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -38,7 +38,7 @@ def status(received: bytes, told: Report) -> int:
 
 @pytest.mark.parametrize(("path", "fact"), [("/livez", "live"), ("/readyz", "ready"), ("/startupz", "started")])
 def test_each_path_tells_one_fact(path: str, fact: str) -> None:
-    """By its status, which is all that a kubelet looks at."""
+    """The status says it, because a kubelet looks at nothing else."""
     assert status(b"GET " + path.encode() + END, report()) == 200
     assert status(b"GET " + path.encode() + END, report(**{fact: False})) == 503
     others = {name: False for name in ("live", "ready", "started") if name != fact}
@@ -47,7 +47,7 @@ def test_each_path_tells_one_fact(path: str, fact: str) -> None:
 
 @pytest.mark.parametrize("query", [b"?verbose", b"?verbose=1"])
 def test_verbose_is_json(query: bytes) -> None:
-    """With every member: group, state, epoch, how many partitions, and why."""
+    """The JSON has every member: group, state, epoch, number of partitions, and why."""
     answer = answer_to(b"GET /readyz" + query + END, lambda: report(ready=False))
     assert answer is not None
     head, _, body = answer.partition(b"\r\n\r\n")
@@ -59,21 +59,21 @@ def test_verbose_is_json(query: bytes) -> None:
 
 
 def test_without_members_a_process_is_live_and_not_ready() -> None:
-    """It may be about to make one."""
+    """It may be about to make a member."""
     nothing = Report(())
     found = [status(b"GET " + path + END, nothing) for path in (b"/livez", b"/readyz", b"/startupz")]
     assert found == [200, 503, 503]
 
 
 def test_a_short_answer_says_nothing_about_the_group() -> None:
-    """Strangers may reach the port."""
+    """Other clients may reach the port."""
     answer = answer_to(b"GET /readyz" + END, lambda: report(ready=False)) or b""
     assert b"shop" not in answer
     assert answer.endswith(b"failed; ?verbose says why\n")
 
 
 def test_head_has_no_body() -> None:
-    """Load balancers ask so."""
+    """Load balancers send HEAD."""
     answer = answer_to(b"HEAD /livez" + END, report) or b""
     assert b"Content-Length: 3" in answer
     assert answer.endswith(b"\r\n\r\n")
@@ -94,11 +94,11 @@ def test_head_has_no_body() -> None:
     ],
 )
 def test_what_strangers_send(received: bytes, expected: int) -> None:
-    """An answer of one line, and never a traceback."""
+    """The answer has one line, and never a traceback."""
     assert status(received, report()) == expected
 
 
 @pytest.mark.parametrize("received", [b"G", b"GET /li", b"GET /livez HTTP/1.1\r\nHost: x\r\n", b"HEA"])
 def test_a_request_that_is_not_complete(received: bytes) -> None:
-    """Is waited for."""
+    """The server waits for the rest."""
     assert answer_to(received, report) is None

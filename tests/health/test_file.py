@@ -1,4 +1,4 @@
-"""Probes without a port: a file, and the command that looks at it."""
+"""Probes without a port: a file, and the command that reads it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def kafka() -> Iterator[EmbeddedKafka]:
 
 
 def probe(*arguments: str | Path) -> tuple[int, str]:
-    """The command's exit code and what it says."""
+    """The command's exit code and output."""
     command = [sys.executable, "-m", "membership_client.health", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
 
 def test_a_file_from_beginning_to_end(kafka: EmbeddedKafka, tmp_path: Path) -> None:
-    """Written at once, renewed, and removed at the end: what is gone is not live."""
+    """The file is written at once, renewed, and removed at the end. A missing file fails the probe."""
     path = tmp_path / "health.json"
     with GroupMember(config(kafka)) as member:
         with health.write(path, member, every_s=0.1):
@@ -50,7 +50,7 @@ def test_a_file_from_beginning_to_end(kafka: EmbeddedKafka, tmp_path: Path) -> N
 
 
 def test_workers_that_share_a_directory(kafka: EmbeddedKafka, tmp_path: Path) -> None:
-    """One that stands still, or is not live, fails the probe; one that has ended, and files of strangers, do not."""
+    """A worker that stands still, or is not live, fails the probe; files of ended workers, and other files, do not."""
     with GroupMember(config(kafka)) as member, health.write(tmp_path / "{pid}.json", member, every_s=0.1):
         (tmp_path / "README").write_text("not a report")
         ended = subprocess.Popen([sys.executable, "-c", ""])
@@ -78,22 +78,22 @@ HOSTILE = {
 
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
 def test_a_file_that_is_no_report(tmp_path: Path, content: str) -> None:
-    """Is a sentence, alone and in a directory; it used to be a traceback."""
+    """The probe prints a sentence, for a file and for a directory; it once printed a traceback."""
     path = tmp_path / "health.json"
     path.write_text(content)
     assert trouble_of(path, "live", 10) == f"{path}: there is no report"
-    assert trouble_of(tmp_path, "live", 10) == f"{tmp_path}: no process writes there"
+    assert trouble_of(tmp_path, "live", 10) == f"{tmp_path}: no process writes its health there"
 
 
 def test_a_pipe_is_no_report(tmp_path: Path) -> None:
-    """The probe used to wait until a process wrote into it."""
+    """The probe once waited until a process wrote into the pipe."""
     path = tmp_path / "health.json"
     os.mkfifo(path)
     assert trouble_of(path, "live", 10) == f"{path}: there is no report"
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
-    """In a directory where other users write, a link of theirs had this process overwrite a file of its own."""
+    """With a symbolic link in a shared directory, another user once could make this process overwrite one of its files."""
     precious = tmp_path / "precious"
     precious.write_text("mine")
     (tmp_path / f".health.json.{os.getpid()}").symlink_to(precious)
@@ -104,13 +104,13 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
-    """Is told at once, where it was given."""
+    """The error is raised by `write`."""
     with pytest.raises(ConfigError, match=r"The health of this process cannot be written to .*: No such file"):
         health.write(tmp_path / "none" / "health.json")
 
 
 def test_a_process_that_stands_still(kafka: EmbeddedKafka, tmp_path: Path) -> None:
-    """Stopped by a signal, or with an application that does not poll: both probes fail, and are good again when it goes on."""
+    """It is stopped by a signal, or does not poll: both probes fail, and succeed again when it goes on."""
     path = tmp_path / "health.json"
     command = [sys.executable, "-m", "tests.health.member_program", kafka.bootstrap_servers, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -1,4 +1,4 @@
-"""What is no reason for a restart: rebalances, rolling restarts, fences, coordinators that move, and brokers that are away."""
+"""Events that are no reason for a restart: rebalances, rolling restarts, fences, coordinators that move, brokers that are away."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def kafka() -> Iterator[EmbeddedKafka]:
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
 def test_a_hundred_rebalances(kafka: EmbeddedKafka, protocol: str) -> None:
-    """A member that joins and leaves again and again: the others stay live and ready all the time."""
+    """A member joins and leaves again and again: the others stay live and ready all the time."""
     keys = {"group_protocol": protocol} | ({"heartbeat_interval_ms": 100} if protocol == "classic" else {})
     with ExitStack() as stack:
         members = [stack.enter_context(GroupMember(config(kafka, **keys))) for _ in range(3)]
@@ -46,7 +46,7 @@ def test_a_hundred_rebalances(kafka: EmbeddedKafka, protocol: str) -> None:
 
 
 def test_fences_and_coordinators_that_move(kafka: EmbeddedKafka) -> None:
-    """Each costs a join, for which the member is out of the group: it stays live, and ready by patience."""
+    """Each costs a join, for which the member is out of the group: it stays live and ready."""
     with GroupMember(config(kafka)) as member, health.serve(member, port=0) as server:
         member.subscribe(["orders"])
         member.wait_until(MemberState.STABLE, PATIENCE_S)
@@ -64,7 +64,7 @@ def test_fences_and_coordinators_that_move(kafka: EmbeddedKafka) -> None:
 
 
 def test_a_rolling_restart_of_static_members(kafka: EmbeddedKafka) -> None:
-    """Each of three closes and comes back under its instance id, ten times over: the others notice nothing."""
+    """Each of three members closes and comes back under its instance id, ten times: the others stay live and ready."""
 
     def one(name: str) -> Consumer:
         consumer = Consumer(config(kafka, group_instance_id=name))

@@ -1,4 +1,4 @@
-"""The port that probes ask, with real members, and with strangers."""
+"""The port for probes, with real members, and with other clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from membership_client import ConfigError, Consumer, GroupMember, MemberState, aio, health
-from membership_client.health import judging
+from membership_client.health import probe_rules
 from membership_client.runtime import forked
 from membership_client.testing import EmbeddedKafka
 from tests.health.probing import FAST, asked, config, status, verbose
@@ -30,7 +30,7 @@ def kafka() -> Iterator[EmbeddedKafka]:
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No member of other tests that is still open is one of this process."""
+    """Hides open members of other tests from this process."""
     monkeypatch.setattr(forked, "_members", weakref.WeakSet())
 
 
@@ -39,7 +39,7 @@ def statuses(port: int) -> list[int | None]:
 
 
 def test_a_member_from_its_making_to_its_end(kafka: EmbeddedKafka) -> None:
-    """Live from the start; started when it has subscribed; ready when it has joined; none of them when it is closed."""
+    """It is live from the start, started when it has subscribed, ready when it has joined, and none of these when it is closed."""
     member = GroupMember(config(kafka))
     with health.serve(member, port=0) as server:
         assert statuses(server.port) == [200, 503, 503]
@@ -53,7 +53,7 @@ def test_a_member_from_its_making_to_its_end(kafka: EmbeddedKafka) -> None:
 
 
 def test_a_consumer(kafka: EmbeddedKafka) -> None:
-    """One line is enough."""
+    """One line in the program is enough."""
     with Consumer(config(kafka)) as consumer, health.serve(consumer, port=0) as server:
         consumer.subscribe(["orders"])
         eventually(lambda: (consumer.poll(0.05), status(server.port, "/readyz") == 200)[1], "the consumer is ready")
@@ -62,7 +62,7 @@ def test_a_consumer(kafka: EmbeddedKafka) -> None:
 
 @pytest.mark.parametrize("kind", [aio.GroupMember, aio.Consumer])
 def test_asyncio(kafka: EmbeddedKafka, kind: Any) -> None:
-    """The port has a thread of its own, so a loop that is blocked answers all the same; a route of a framework asks for the report."""
+    """The port has its own thread, so it answers while the loop is blocked; a route of a framework can call `report()`."""
 
     async def story() -> None:
         async with kind(config(kafka)) as member:
@@ -83,7 +83,7 @@ def test_asyncio(kafka: EmbeddedKafka, kind: Any) -> None:
 
 
 def test_all_members_of_the_process(kafka: EmbeddedKafka) -> None:
-    """Without arguments it is about those that are open, whenever they were made: one that was replaced does not count."""
+    """Without arguments the report is about all open members, whenever they were made; replaced ones do not count."""
     with health.serve(port=0) as server:
         first = GroupMember(config(kafka))
         first.subscribe(["orders"])
@@ -99,7 +99,7 @@ def test_all_members_of_the_process(kafka: EmbeddedKafka) -> None:
 
 
 def test_fatal(kafka: EmbeddedKafka) -> None:
-    """Another process has taken the instance id over: this one must be restarted, or ended."""
+    """Another process has taken the instance id over: this process must be restarted, or ended."""
     keys = {"group_instance_id": "till-1"}
     with GroupMember(config(kafka, **keys)) as old, health.serve(old, port=0) as server:
         old.subscribe(["orders"])
@@ -112,7 +112,7 @@ def test_fatal(kafka: EmbeddedKafka) -> None:
 
 
 def test_an_application_that_does_not_poll(kafka: EmbeddedKafka) -> None:
-    """It has left the group, and nothing else would end it. With a poll it is live again."""
+    """It has left the group, and is not live. With a poll it is live again."""
     with Consumer(config(kafka, max_poll_interval_ms=500)) as consumer, health.serve(consumer, port=0) as server:
         consumer.subscribe(["orders"])
         eventually(lambda: (consumer.poll(0.05), status(server.port, "/readyz") == 200)[1], "the consumer is ready")
@@ -122,8 +122,8 @@ def test_an_application_that_does_not_poll(kafka: EmbeddedKafka) -> None:
 
 
 def test_a_membership_thread_that_is_stuck(kafka: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here in an observer that waits for ever; heartbeats have stopped, and nothing else would tell."""
-    monkeypatch.setattr(judging, "LATE_S", 0.5)
+    """An observer never returns, so heartbeats have stopped."""
+    monkeypatch.setattr(probe_rules, "LATE_S", 0.5)
     stuck, go_on = threading.Event(), threading.Event()
 
     def observer(_step: object) -> None:
@@ -141,7 +141,7 @@ def test_a_membership_thread_that_is_stuck(kafka: EmbeddedKafka, monkeypatch: py
 
 
 def test_strangers_cannot_keep_probes_out(kafka: EmbeddedKafka) -> None:
-    """Hundreds of connections that say nothing, or a byte now and then, are closed after two seconds, the oldest first."""
+    """Hundreds of connections that send nothing, or a byte now and then, are closed after two seconds, the oldest first."""
     with GroupMember(config(kafka)) as member, health.serve(member, port=0) as server:
         threads = threading.active_count()
         crowd = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
@@ -161,7 +161,7 @@ def test_strangers_cannot_keep_probes_out(kafka: EmbeddedKafka) -> None:
 
 
 def test_a_port_that_is_taken(kafka: EmbeddedKafka) -> None:
-    """Is told at once, where it was given."""
+    """The error is raised by `serve`."""
     with GroupMember(config(kafka)) as member, health.serve(member, port=0) as server:
         with pytest.raises(ConfigError, match=f"Probes cannot be served on port {server.port}: Address already in use"):
             health.serve(member, port=server.port)
@@ -170,7 +170,7 @@ def test_a_port_that_is_taken(kafka: EmbeddedKafka) -> None:
 
 
 def test_a_port_is_free_when_its_server_is_closed(kafka: EmbeddedKafka) -> None:
-    """Also while a forked child lives, which had a copy of the socket."""
+    """It is free even while a forked child lives, which had a copy of the socket."""
     with GroupMember(config(kafka)) as member:
         server = health.serve(member, port=0)
         runs, started = os.pipe()

@@ -1,4 +1,4 @@
-"""Several processes on one host have different slots, and a crash frees one."""
+"""Several processes on one host have different slots, and a crash frees a slot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ sys.stdin.read()
 
 
 class Holder:
-    """A process of its own that holds a slot until it is killed."""
+    """A process that holds a slot until it is killed."""
 
     def __init__(self, directory: Path) -> None:
         command = [sys.executable, "-c", PROGRAM, str(directory)]
@@ -54,18 +54,18 @@ def slot(directory: Path, slots: int = 3) -> HostSlot:
 
 
 def open_files() -> int:
-    """How many this process has, without those that nobody uses any more."""
+    """The number of open descriptors of this process, after a garbage collection."""
     gc.collect()
     return sum(1 for _ in Path("/dev/fd").iterdir())
 
 
 def without_locks(descriptor: int, operation: int) -> None:
-    """As `flock` fails on a file system without locks."""
+    """Makes `flock` fail as on a file system without locks."""
     raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
 def test_each_process_has_a_slot_of_its_own_and_a_crash_frees_it(tmp_path: Path, holder: Holder) -> None:
-    """The next one after a SIGKILL is the same to the group."""
+    """The group recognises the next process after a SIGKILL as the same member."""
     with slot(tmp_path) as ours:
         assert (holder.instance_id, ours.instance_id) == ("till-mars-0", "till-mars-1")
         holder.kill()
@@ -74,7 +74,7 @@ def test_each_process_has_a_slot_of_its_own_and_a_crash_frees_it(tmp_path: Path,
 
 
 def test_two_members_of_one_process_have_two_slots(tmp_path: Path) -> None:
-    """And the lowest that was let go is taken next."""
+    """The lowest released slot is taken next."""
     first, second = slot(tmp_path), slot(tmp_path)
     assert (first.number, second.number) == (0, 1)
     first.close()
@@ -84,13 +84,13 @@ def test_two_members_of_one_process_have_two_slots(tmp_path: Path) -> None:
 
 
 def test_no_slot_is_an_error_that_says_so(tmp_path: Path) -> None:
-    """Rather than an id that somebody has."""
+    """The process does not get an id that another process has."""
     with slot(tmp_path, slots=1), pytest.raises(SlotsTakenError, match="All 1 slots of till-mars"):
         slot(tmp_path, slots=1)
 
 
 def test_a_forked_child_does_not_keep_its_parents_slot(tmp_path: Path) -> None:
-    """A worker that outlives the process that forked it would block its successor."""
+    """A worker that outlives the process that forked it would otherwise block the successor of that process."""
     ours = slot(tmp_path)
     reading, writing = os.pipe()
     child = os.fork()
@@ -113,7 +113,7 @@ def test_a_forked_child_does_not_keep_its_parents_slot(tmp_path: Path) -> None:
 
 
 def test_a_slot_that_is_let_go_is_free_also_while_a_child_starts(tmp_path: Path) -> None:
-    """The child's copy of the lock lasts for a moment: it does not count."""
+    """The child has a copy of the lock for a moment, which does not count."""
     ours = slot(tmp_path)
     assert ours._file is not None
     copy = os.dup(ours._file)
@@ -125,14 +125,14 @@ def test_a_slot_that_is_let_go_is_free_also_while_a_child_starts(tmp_path: Path)
 
 @pytest.mark.parametrize("host", ["3f2a9b7c6d1e", "localhost", "web-7d9c5b6f4-x2x7k"])
 def test_a_host_that_is_made_up_is_refused(tmp_path: Path, host: str) -> None:
-    """A container's, or one that every host has."""
+    """The name is that of a container, or one that every host has."""
     with pytest.raises(UnstableIdentityError):
         HostSlot("till", directory=tmp_path, host=host)
 
 
 @pytest.mark.parametrize("host", ["build-srv24", "node-45678", "rack-wkstn"])
 def test_a_real_host_may_look_like_a_pod(tmp_path: Path, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own name, and one that is passed: both once were refused; in a pod its own still is."""
+    """Both its own name and a given name were once refused; in a pod its own name still is."""
     monkeypatch.setattr(socket, "gethostname", lambda: host)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     for given in (None, host):
@@ -146,7 +146,7 @@ def test_a_real_host_may_look_like_a_pod(tmp_path: Path, host: str, monkeypatch:
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """With what to pass instead."""
+    """The error says which argument to pass instead."""
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"file/slots cannot be made .* pass directory="):
         HostSlot("till", directory=tmp_path / "file" / "slots", host="mars")
@@ -158,21 +158,21 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_no_legal_name_or_no_slots_is_refused_before_anything_is_made(
     tmp_path: Path, name: str, host: str, slots: int
 ) -> None:
-    """An empty name used to give `-mars-0`, which every other program without a name has too."""
+    """An empty name once gave `-mars-0`, which every other program without a name has, too."""
     with pytest.raises(ConfigError):
         HostSlot(name, directory=tmp_path / "slots", host=host, slots=slots)
     assert not (tmp_path / "slots").exists()
 
 
 def test_no_other_user_can_open_what_is_locked(tmp_path: Path) -> None:
-    """A file that others may read they may lock as well, and keep the slot from its process."""
+    """Another user who can read a file can also lock it, and so keep the slot from its process."""
     with slot(tmp_path / "slots"):
         assert (tmp_path / "slots").stat().st_mode & 0o777 == 0o700
         assert (tmp_path / "slots" / "till-mars-0.lock").stat().st_mode & 0o777 == 0o600
 
 
 def test_files_of_an_earlier_release_are_closed_to_others(tmp_path: Path) -> None:
-    """They were readable by everyone."""
+    """Every user could read them."""
     file = tmp_path / "till-mars-0.lock"
     file.touch()
     file.chmod(0o644)
@@ -188,7 +188,7 @@ def _symlink(path: Path) -> None:
 
 @pytest.mark.parametrize("make", [_symlink, Path.mkdir, os.mkfifo])
 def test_what_is_no_plain_file_is_refused_and_left_alone(tmp_path: Path, make: Callable[[Path], None]) -> None:
-    """A link of that name used to be followed, and what it points to was emptied."""
+    """A symbolic link of that name was once followed, and its target emptied."""
     make(tmp_path / "till-mars-0.lock")
     with pytest.raises(ConfigError, match=r"till-mars-0\.lock.*directory="):
         slot(tmp_path)
@@ -206,7 +206,7 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_directory_in_which_everyone_may_replace_files_is_refused(tmp_path: Path) -> None:
-    """Who deletes a locked file can lock another one of its name: two processes would have one identity."""
+    """A user who deletes a locked file can lock a new one of its name: two processes would have one identity."""
     tmp_path.chmod(0o777)
     with pytest.raises(ConfigError, match="every user may replace files"):
         slot(tmp_path)
@@ -218,7 +218,7 @@ def test_a_directory_in_which_everyone_may_replace_files_is_refused(tmp_path: Pa
 def test_a_file_that_is_replaced_while_it_is_locked_is_not_taken_for_the_slot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lock on a file that has no name any more excludes nobody."""
+    """A lock on a deleted file excludes no other process."""
     file, flock = tmp_path / "till-mars-0.lock", fcntl.flock
 
     def replaced_first(descriptor: int, operation: int) -> None:
@@ -235,7 +235,7 @@ def test_a_file_that_is_replaced_while_it_is_locked_is_not_taken_for_the_slot(
 
 
 def test_who_finds_no_slot_leaves_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Taken, not ours, or not to be locked: a program that tries again every second would run out of descriptors."""
+    """A program that tries again every second would otherwise run out of descriptors."""
     with slot(tmp_path, slots=1):
         before = open_files()
         with pytest.raises(SlotsTakenError):
@@ -250,7 +250,7 @@ def test_who_finds_no_slot_leaves_no_file_open(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_lock_file_says_which_process_has_it(tmp_path: Path) -> None:
-    """And no longer which one had it before."""
+    """It no longer has the pid of the process before."""
     file = tmp_path / "till-mars-0.lock"
     file.write_text("4194304000\n")
     with slot(tmp_path):
@@ -258,7 +258,7 @@ def test_a_lock_file_says_which_process_has_it(tmp_path: Path) -> None:
 
 
 def test_slots_are_kept_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a directory that the first process makes."""
+    """The first process makes the directory."""
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     with HostSlot("till", host="mars"):
         assert (tmp_path / ".local/state/membership-client/slots/till-mars-0.lock").exists()
@@ -278,7 +278,7 @@ except ConfigError as error:
 
 
 def test_a_directory_without_permission_is_told_in_a_sentence() -> None:
-    """It used to be a raw PermissionError. Not in `tmp_path`, which nobody but root may enter if root runs the tests."""
+    """It was once a raw PermissionError. The directory is not in `tmp_path`, which only root may enter if root runs the tests."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o555)
         said = subprocess.run([sys.executable, "-c", PERMISSION, folder], capture_output=True, text=True, check=False)
@@ -288,7 +288,7 @@ def test_a_directory_without_permission_is_told_in_a_sentence() -> None:
 
 
 def test_a_user_without_a_home_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in many containers; it used to be a raw RuntimeError."""
+    """Many containers have such users; it was once a raw RuntimeError."""
 
     def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")

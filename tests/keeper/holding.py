@@ -1,4 +1,4 @@
-"""A program whose extension holds the interpreter, in a process of its own; what it says, line by line."""
+"""A program in a process of its own, whose extension holds the interpreter, and the lines that it prints."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Holder:
             self._lines.put(json.loads(line))
 
     def wait_for(self, what: str, *, whole: bool = False, patience_s: float = PATIENCE_S) -> list[list[Any]]:
-        """What it says before that; or that as well."""
+        """The lines before the expected one; with it, if asked."""
         before = []
         while (said := self._lines.get(timeout=patience_s))[0] != what:
             before.append(said)
@@ -73,7 +73,7 @@ class Holder:
         os.kill(self.pid, number)
 
     def keeper(self) -> int:
-        """The process id of its keeper, which it has started."""
+        """The process id of the keeper that the program has started."""
         found: int = wait(lambda: next(iter(children(self.pid)), None), "keeper")
         return found
 
@@ -82,7 +82,7 @@ class Holder:
 
 
 def children(pid: int) -> list[int]:
-    """Of any thread of the process."""
+    """The child processes of all threads of the process."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -114,7 +114,7 @@ def wait(condition: Any, what: str) -> Any:
 def holding(
     config: dict[str, Any], topic: str, hold_s: int, then: str = THEN_POLL, library: str = "membership_client"
 ) -> Iterator[Holder]:
-    """The program with that configuration; killed at the end if it still runs."""
+    """Starts the program with this configuration, and kills it at the end if it still runs."""
     program = _PROGRAM.replace("{then}", then).replace("{library}", library)
     process = subprocess.Popen(
         [sys.executable, "-c", program, json.dumps([config, topic, hold_s])],

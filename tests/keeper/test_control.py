@@ -1,4 +1,4 @@
-"""What a worker tells the keeper, and what it takes in first: by a link that is written down, and a clock that is set."""
+"""The orders of a worker to its keeper, and the reports that it reads first, with a recorded link and a virtual clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from membership_client.core.events import Answered, Effect, HeartbeatAccepted, K
 from membership_client.core.keeper import GRACE, Watch, until, watch_of
 from membership_client.core.machine import step
 from membership_client.core.member import Member
-from membership_client.keeper.line import Report
+from membership_client.keeper.order_state import KeeperReport
 from membership_client.runtime.keeper_control import KeeperControl
 from membership_client.types import MemberState
 from membership_client.values import replace
@@ -18,11 +18,11 @@ from tests.core.play import INTERVAL_S, Play, in_state
 
 @dataclass
 class Written:
-    """A link that keeps what it is told."""
+    """A link that records its messages."""
 
     told: list[object] = field(default_factory=list)
     awaited: list[int] = field(default_factory=list)
-    coming: list[Report] | None = field(default_factory=list)
+    coming: list[KeeperReport] | None = field(default_factory=list)
     is_opening: bool = False
 
     def prepare(self) -> None: ...
@@ -38,7 +38,7 @@ class Written:
         assert self.told[-1] == number
         self.awaited.append(number)
 
-    def reports(self) -> list[Report] | None:
+    def reports(self) -> list[KeeperReport] | None:
         found = self.coming
         self.coming = self.coming and []
         return found
@@ -51,7 +51,7 @@ class Written:
 
 
 class Scene:
-    """A stable member, its control, and the time."""
+    """A stable member, its keeper control, and the time."""
 
     def __init__(self) -> None:
         self.play: Play = in_state(MemberState.STABLE)
@@ -64,7 +64,7 @@ class Scene:
         return self.control.before(Tick(), member, effects, held=False)
 
     def next_step(self) -> KeeperReported | None:
-        """The step that sends the next heartbeat, at the time of now."""
+        """The step that sends the next heartbeat now."""
         return self.offer(*self.stepped())
 
     def stepped(self) -> tuple[Member, *tuple[Effect, ...]]:
@@ -74,7 +74,7 @@ class Scene:
 
 
 def test_a_member_in_time_replaces_the_order() -> None:
-    """One message per heartbeat, and nothing to take in."""
+    """There is one message per heartbeat, and no report."""
     scene = Scene()
     first = scene.play.member.heartbeat_due + GRACE * INTERVAL_S
     scene.now = scene.play.member.heartbeat_due
@@ -83,10 +83,10 @@ def test_a_member_in_time_replaces_the_order() -> None:
 
 
 def test_a_late_member_hears_the_keeper_first() -> None:
-    """The order is stopped, and what was reported comes before the step."""
+    """The order is stopped, and the report is handled before the step."""
     scene = Scene()
     scene.now = scene.play.member.heartbeat_due + GRACE * INTERVAL_S
-    scene.link.coming = [Report(1, 9, scene.now, settled=False)]
+    scene.link.coming = [KeeperReport(1, 9, scene.now, settled=False)]
     report = scene.next_step()
     assert report == KeeperReported(scene.play.member.epoch, 9, scene.now)
     assert scene.link.told[-1] == 2
@@ -95,21 +95,21 @@ def test_a_late_member_hears_the_keeper_first() -> None:
 
 
 def test_no_order_until_the_stop_is_confirmed() -> None:
-    """Every heartbeat is a full one meanwhile: one of the keeper's may still be under way."""
+    """Every heartbeat is full meanwhile, because one of the keeper's may still be under way."""
     scene = Scene()
     scene.now = scene.play.member.heartbeat_due + GRACE * INTERVAL_S
     assert scene.next_step() is not None
     told = len(scene.link.told)
     assert scene.next_step() is not None
     assert len(scene.link.told) == told
-    scene.link.coming = [Report(2, scene.play.member.epoch, None, settled=True)]
+    scene.link.coming = [KeeperReport(2, scene.play.member.epoch, None, settled=True)]
     assert scene.control.news(10.0) is not None
     assert scene.next_step() is None
     assert len(scene.link.told) == told + 1
 
 
 def test_a_keeper_that_is_gone_may_have_sent_something() -> None:
-    """Once that is taken in, the next order goes to another one."""
+    """After this was handled, the next order goes to another keeper."""
     scene = Scene()
     scene.now = scene.play.member.heartbeat_due + GRACE * INTERVAL_S
     scene.link.coming = None
@@ -118,7 +118,7 @@ def test_a_keeper_that_is_gone_may_have_sent_something() -> None:
 
 
 def test_a_keeper_that_does_not_answer_is_parted_with() -> None:
-    """A process that is stopped for ever would otherwise make every heartbeat a full one."""
+    """If it is stopped for ever, every heartbeat would otherwise be full."""
     scene = Scene()
     scene.now = scene.play.member.heartbeat_due + GRACE * INTERVAL_S
     scene.next_step()
@@ -134,7 +134,7 @@ def test_a_keeper_that_does_not_answer_is_parted_with() -> None:
 
 
 def test_only_a_member_that_the_coordinator_counts_is_watched() -> None:
-    """A join, a leave and a fence are the member's own business."""
+    """The keeper does nothing for a join, a leave or a fence."""
     for state in MemberState:
         watch = watch_of(in_state(state).member)
         expected = state in {MemberState.RECONCILING, MemberState.ACK, MemberState.STABLE}
@@ -142,14 +142,14 @@ def test_only_a_member_that_the_coordinator_counts_is_watched() -> None:
 
 
 def test_the_keepalive_says_what_is_owned() -> None:
-    """Then a coordinator accepts the epoch before its own, too: the answer that told a new one may lie unread."""
+    """Then the coordinator also accepts the previous epoch: the answer with a new one may not have been read."""
     watch = watch_of(in_state(MemberState.STABLE).member)
     assert watch is not None
     assert getattr(watch.request, "owned", None)
 
 
 def test_the_keeper_has_the_applications_budget_and_no_more() -> None:
-    """From the last poll; from now on for work that was announced, or without polls."""
+    """The budget counts from the last poll; during a hold, or without polls, from now on."""
     member = in_state(MemberState.STABLE).member
     assert until(member, 50.0, held=False) == 50.0 + member.poll_interval_s
     polling = replace(member, polled_at=40.0)
@@ -170,7 +170,7 @@ def test_a_report_makes_the_next_heartbeat_full_under_the_newest_epoch() -> None
 
 
 def test_an_answer_from_before_the_report_counts_as_none() -> None:
-    """A full heartbeat follows: the target that came to the keeper is newer than that answer."""
+    """A full heartbeat follows, because the target that came to the keeper is newer than that answer."""
     play = in_state(MemberState.STABLE)
     play.advance(INTERVAL_S)
     asked = play.open_sends()[-1]
@@ -181,7 +181,7 @@ def test_an_answer_from_before_the_report_counts_as_none() -> None:
 
 
 def test_a_kept_classic_member_does_not_end_its_session() -> None:
-    """Its own clock counts from the last heartbeat that anybody sent for it."""
+    """Its own session counts from the last heartbeat that was sent for it, also by the keeper."""
     play = in_classic_state(MemberState.STABLE)
     member = play.member
     later = play.now + member.session_timeout_s - 1

@@ -20,7 +20,7 @@ consumer.close()
 
 
 def test_a_member_that_was_fenced_while_held_learns_that_before_it_hands_out_a_record() -> None:
-    """The keeper does not join again. Records that were fetched before wait, and are read again by the partition's owner."""
+    """The keeper does not join again. Fetched records wait, and the partition's new owner reads them."""
     settings = {"group.consumer.heartbeat.interval.ms": HEARTBEAT_MS, "group.consumer.assignment.interval.ms": 0}
     with EmbeddedKafka(topics={"orders": 1}, settings=settings) as embedded:
         producer = Producer({"bootstrap.servers": embedded.bootstrap_servers, "log_level": 0})

@@ -37,7 +37,7 @@ def config(embedded: EmbeddedKafka, protocol: str, keeper: str) -> dict[str, obj
 
 
 def test_a_keeper_keeps_partitions_while_the_interpreter_is_held(embedded: EmbeddedKafka) -> None:
-    """In both protocols, also right after the assignment; without it they are lost, as before there was one."""
+    """This holds in both protocols, and right after the assignment. Without a keeper the partitions are lost."""
     with ExitStack() as stack:
         holders: dict[tuple[str, str], Holder] = {
             (protocol, keeper): stack.enter_context(
@@ -56,7 +56,7 @@ def test_a_keeper_keeps_partitions_while_the_interpreter_is_held(embedded: Embed
 def test_no_secret_of_the_program_is_in_the_keepers_environment(
     embedded: EmbeddedKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many programs have their passwords in variables; the keeper inherited all of them, and later those of such names."""
+    """Many programs have passwords in variables. The keeper once inherited all variables, later those with such names."""
     for name in ("SHOP_PASSWORD", "SSL_KEY_PASSWORD", "LD_SDK_KEY"):
         monkeypatch.setenv(name, "of-the-shop")
     monkeypatch.setenv("SSL_CERT_DIR", "/of/the/host")

@@ -1,4 +1,4 @@
-"""The keeper's loop in this process, between a parent and a broker that the test plays; and keepers that cannot start."""
+"""The keeper's loop on a thread of this process, with a parent and a broker that the test plays; and keepers that cannot start."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ import pytest
 from membership_client.core.events import Heartbeat
 from membership_client.core.keeper import Watch
 from membership_client.keeper import process
-from membership_client.keeper.line import Order, Report
 from membership_client.keeper.messages import REPORT_BYTES, Frame, order_bytes, read_report
+from membership_client.keeper.order_state import KeeperReport, Order
 from membership_client.runtime import keeper_link, keeper_process
 from membership_client.runtime.keeper_link import KeeperLink
 from membership_client.runtime.keeper_process import CannotStartError, message_pair
@@ -35,8 +35,8 @@ HEARTBEAT_ANSWER = struct.pack(">iiih", 10, 0, 0, 0)
 
 
 @dataclass
-class Line:
-    """A line of the keeper: what its parent has of it, and the broker's end of its connection."""
+class Link:
+    """A link of the keeper: the parent's ends, and the broker's end of the connection."""
 
     control: socket.socket
     reports: int
@@ -48,34 +48,34 @@ class Line:
         self.control.send(order_bytes(order, Frame(heartbeat, epoch_at=4, tells_epoch=False)))
 
     def received(self, size: int) -> bytes:
-        """By the broker; fewer bytes only at the end of the connection."""
+        """The bytes that the broker has received; fewer only at the end of the connection."""
         content = b""
         while len(content) < size and (more := self.broker.recv(size - len(content))):
             content += more
         return content
 
-    def read_reports(self, count: int) -> list[Report]:
+    def read_reports(self, count: int) -> list[KeeperReport]:
         content = b""
         while len(content) < count * REPORT_BYTES and (more := os.read(self.reports, REPORT_BYTES)):
             content += more
         return [read_report(content[at : at + REPORT_BYTES]) for at in range(0, len(content), REPORT_BYTES)]
 
     def has_ended(self) -> bool:
-        """At the parent: waits for it."""
+        """Waits at the parent's end until the link has ended."""
         return os.read(self.reports, REPORT_BYTES) == b""
 
 
 class Parent:
-    """A keeper that runs on a thread of this process, and the lines that were opened."""
+    """A keeper that runs on a thread of this process, and the links that were opened."""
 
     def __init__(self) -> None:
         self._socket, self._theirs = message_pair()
-        self._lines: list[Line] = []
+        self._links: list[Link] = []
         keeper = process.Keeper(self._theirs, os.getppid())
         self._thread = threading.Thread(target=keeper.run, daemon=True)
         self._thread.start()
 
-    def open_line(self) -> Line:
+    def open_link(self) -> Link:
         control, their_control = message_pair()
         reports, their_reports = os.pipe()
         broker, their_broker = socket.socketpair()
@@ -88,17 +88,17 @@ class Parent:
         os.close(their_reports)
         for ours in (their_relay, their_control, their_broker, relay):
             ours.close()  # The relay as well: the connection is ready.
-        self._lines.append(Line(control, reports, broker))
-        return self._lines[-1]
+        self._links.append(Link(control, reports, broker))
+        return self._links[-1]
 
     def close(self) -> None:
         self._socket.close()
         self._thread.join(PATIENCE_S)
         self._theirs.close()
-        for line in self._lines:
-            line.control.close()
-            line.broker.close()
-            os.close(line.reports)
+        for link in self._links:
+            link.control.close()
+            link.broker.close()
+            os.close(link.reports)
         assert not self._thread.is_alive()
 
 
@@ -113,39 +113,39 @@ def parent() -> Iterator[Parent]:
 
 
 def test_a_heartbeat_that_is_longer_than_the_sockets_buffer_arrives_whole(parent: Parent) -> None:
-    """That of a member with 50,000 partitions; TLS takes 16 kB at a time. The keeper gave the connection up."""
-    line = parent.open_line()
+    """A member with 50,000 partitions has such heartbeats, and TLS takes 16 kB at a time. The keeper once ended the connection."""
+    link = parent.open_link()
     heartbeat = bytes(100_000) + b"end"
-    line.keep(heartbeat)
-    assert line.received(len(heartbeat)).endswith(b"end")
-    line.broker.sendall(HEARTBEAT_ANSWER)
-    (report,) = line.read_reports(1)
+    link.keep(heartbeat)
+    assert link.received(len(heartbeat)).endswith(b"end")
+    link.broker.sendall(HEARTBEAT_ANSWER)
+    (report,) = link.read_reports(1)
     assert report.confirmed_at is not None
 
 
 def test_reports_wait_for_a_parent_that_is_held_for_long(parent: Parent) -> None:
-    """More than 250 filled the buffer of the socket that they went over before, and ended the line."""
-    line = parent.open_line()
-    line.keep(bytes(8), interval_s=0.0)
+    """More than 250 reports once filled a socket's buffer and ended the link."""
+    link = parent.open_link()
+    link.keep(bytes(8), interval_s=0.0)
     for _ in range(1000):
-        line.received(8)
-        line.broker.sendall(HEARTBEAT_ANSWER)
-    reports = line.read_reports(1000)
+        link.received(8)
+        link.broker.sendall(HEARTBEAT_ANSWER)
+    reports = link.read_reports(1000)
     assert len(reports) == 1000
     assert [report.number for report in reports] == [1] * 1000
 
 
 def test_a_connection_that_says_nothing_is_given_up(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A firewall that forgot it would otherwise be noticed in the next hold."""
+    """A connection that a firewall has dropped would otherwise be noticed only in the next hold."""
     monkeypatch.setattr(process, "_SILENT_S", 0.1)
     monkeypatch.setattr(process, "_IDLE_S", 0.1)
-    line = parent.open_line()
-    assert line.received(4) == b"idle"
-    assert line.has_ended()
+    link = parent.open_link()
+    assert link.received(4) == b"idle"
+    assert link.has_ended()
 
 
 def test_a_keeper_without_a_thread_to_spare_goes_on(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line that needed it ends, and the next one is opened."""
+    """The link that needed a thread ends, and the next one is opened."""
 
     class NoThread:
         def __init__(self, **_: object) -> None:
@@ -153,10 +153,10 @@ def test_a_keeper_without_a_thread_to_spare_goes_on(parent: Parent, monkeypatch:
 
     with monkeypatch.context() as patched:
         patched.setattr(threading, "Thread", NoThread)
-        assert parent.open_line().has_ended()
-    line = parent.open_line()
-    line.keep(b"heartbeat")
-    assert len(line.received(9)) == 9
+        assert parent.open_link().has_ended()
+    link = parent.open_link()
+    link.keep(b"heartbeat")
+    assert len(link.received(9)) == 9
 
 
 # --- its parent's side -----------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_a_keeper_without_a_thread_to_spare_goes_on(parent: Parent, monkeypatch:
 
 @pytest.fixture
 def ready(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[KeeperLink, Callable[[int], bool], int]]:
-    """A link whose keeper takes orders, how to give one with that number, and the keeper's process id."""
+    """A link whose keeper takes orders, a function that gives an order with a number, and the keeper's process id."""
     monkeypatch.setattr(keeper_link, "_PAUSE_S", 0.1)
     others = set(children(os.getpid()))
     with own_process(monkeypatch), EmbeddedKafka(topics={"orders": 1}) as embedded:
@@ -175,25 +175,25 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[KeeperLink, Callabl
         def order(number: int) -> bool:
             return opened.order(number, watch, 2e9)
 
-        wait(lambda: order(1), "line")
+        wait(lambda: order(1), "link")
         (keeper,) = set(children(os.getpid())) - others
         yield opened, order, keeper
         opened.close()
 
 
 def test_a_stop_is_taken_in_at_once(ready: tuple[KeeperLink, Callable[[int], bool], int]) -> None:
-    """The member goes on when it knows that the keeper sends nothing more; the line stays."""
+    """The member goes on when it knows that the keeper sends nothing more; the link stays."""
     opened, order, _ = ready
     opened.stop(2)
     opened.await_stop(2)
     reports = opened.reports()
     assert reports
-    assert reports[-1] == Report(2, 7, None, settled=True)
+    assert reports[-1] == KeeperReport(2, 7, None, settled=True)
     assert order(3)
 
 
 def test_a_paused_keeper_is_cut_off(ready: tuple[KeeperLink, Callable[[int], bool], int]) -> None:
-    """It may be about to send what the member owned once: found by simulation. Its connection is ended for it."""
+    """It may be about to report partitions of an older epoch (found by simulation), so its connection is ended for it."""
     opened, order, keeper = ready
     os.kill(keeper, signal.SIGSTOP)
     try:
@@ -203,7 +203,7 @@ def test_a_paused_keeper_is_cut_off(ready: tuple[KeeperLink, Callable[[int], boo
         assert not order(3)
     finally:
         os.kill(keeper, signal.SIGCONT)
-    wait(lambda: order(4), "another line")
+    wait(lambda: order(4), "another link")
 
 
 # --- no keeper -------------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def test_a_paused_keeper_is_cut_off(ready: tuple[KeeperLink, Callable[[int], boo
 
 @contextmanager
 def own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[keeper_process.KeeperProcess]:
-    """Another one than that of this process, which other tests use."""
+    """A keeper process for this test, and not the shared one."""
     own = keeper_process.KeeperProcess()
     monkeypatch.setattr(keeper_link, "KEEPER", own)
     yield own
@@ -223,7 +223,7 @@ def link(opened: threading.Event | None = None) -> KeeperLink:
 
 
 def test_a_process_that_ends_at_once_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Where the interpreter is embedded in another program, `sys.executable` may be that program."""
+    """If the interpreter is embedded in another program, `sys.executable` may be that program."""
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with own_process(monkeypatch) as own, caplog.at_level(logging.WARNING, "membership_client"):
         own.start()
@@ -239,7 +239,7 @@ def test_a_process_that_ends_at_once_is_told(monkeypatch: pytest.MonkeyPatch, ca
 def test_a_system_without_a_socket_to_spare_costs_no_member(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The error ended the membership thread."""
+    """The error once ended the membership thread."""
 
     def no_sockets() -> None:
         raise OSError(24, "Too many open files")
@@ -253,7 +253,7 @@ def test_a_system_without_a_socket_to_spare_costs_no_member(
 def test_a_keeper_without_a_connection_is_told(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Once, after some attempts: the member itself is connected then, so nothing else would tell."""
+    """The log says it once, after some attempts: the member itself is connected, so nothing else shows it."""
     monkeypatch.setattr(keeper_link, "_PAUSE_S", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as closed:
         node = Node("127.0.0.1", closed.getsockname()[1])

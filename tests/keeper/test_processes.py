@@ -41,7 +41,7 @@ def topic(cluster: KafkaCluster) -> str:
 
 
 def config(cluster: KafkaCluster, protocol: str, topic: str, **more: object) -> dict[str, Any]:
-    """Of a member of the group that has the name of the topic."""
+    """The configuration of a member of the group that has the name of the topic."""
     classic = {"session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 1000} if protocol == "classic" else {}
     dotted = {key.replace("_", "."): value for key, value in more.items()}
     servers = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": topic, "group.protocol": protocol}
@@ -54,7 +54,7 @@ def changes(said: list[list[Any]]) -> list[str]:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_stopped_process_is_not_kept(protocol: str, cluster: KafkaCluster, topic: str) -> None:
-    """Also in the middle of a hold: its session ends, and it learns that before it reads on."""
+    """This holds also during a hold: its session ends, and it learns that before it reads on."""
     with holding(config(cluster, protocol, topic), topic, 3 * SESSION_S) as holder:
         holder.wait_for("holds")
         holder.signal(signal.SIGSTOP)
@@ -67,7 +67,7 @@ def test_a_stopped_process_is_not_kept(protocol: str, cluster: KafkaCluster, top
 
 
 def test_the_keeper_ends_with_its_process(cluster: KafkaCluster, topic: str) -> None:
-    """Killed in the middle of a hold; the group notices at the end of the session, as it always did."""
+    """The process is killed during a hold, and the group notices at the end of the session."""
     with holding(config(cluster, "consumer", topic), topic, 600) as holder:
         holder.wait_for("holds")
         keeper = holder.keeper()
@@ -80,7 +80,7 @@ def test_the_keeper_ends_with_its_process(cluster: KafkaCluster, topic: str) -> 
 
 @pytest.mark.parametrize("how", ["consumer.close()", "", "import os; os._exit(0)"], ids=["close", "end", "os-exit"])
 def test_the_keeper_ends_with_the_interpreter(how: str, cluster: KafkaCluster, topic: str) -> None:
-    """However that ends."""
+    """This holds for every way in which the interpreter ends."""
     with holding(config(cluster, "consumer", topic), topic, 1, then=how) as holder:
         holder.wait_for("holds")
         keeper = holder.keeper()
@@ -89,7 +89,7 @@ def test_the_keeper_ends_with_the_interpreter(how: str, cluster: KafkaCluster, t
 
 
 def test_a_killed_keeper_is_replaced(cluster: KafkaCluster, topic: str) -> None:
-    """The member goes on without it, and has another one for its next hold."""
+    """The member goes on without it, and has another keeper for its next hold."""
     then = f"""
 consumer.poll(15)
 say("again")
@@ -105,7 +105,7 @@ ctypes.PyDLL(None).sleep(2 * {SESSION_S})
 
 
 def test_a_stopped_keeper_harms_nothing(cluster: KafkaCluster, topic: str) -> None:
-    """Neither while it is stopped nor when it goes on: what it sends then is an old epoch's."""
+    """It does no harm while it is stopped, nor when it goes on: what it sends then has an old epoch."""
     with holding(config(cluster, "consumer", topic), topic, 1, then="consumer.poll(14)\nsay('polled')\n") as holder:
         holder.wait_for("holds")
         keeper = holder.keeper()
@@ -119,7 +119,7 @@ def test_a_stopped_keeper_harms_nothing(cluster: KafkaCluster, topic: str) -> No
 
 
 def test_a_target_that_came_meanwhile_is_taken_up_at_once(cluster: KafkaCluster, topic: str) -> None:
-    """Two members come and one goes while the interpreter is held: the epoch grows more than once, and no partition is lost."""
+    """Two members join and one leaves while the interpreter is held: the epoch rises more than once, and no partition is lost."""
     with holding(config(cluster, "consumer", topic), topic, 3 * SESSION_S) as holder:
         holder.wait_for("holds")
         off = config(cluster, "consumer", topic, heartbeat_keeper="off")
@@ -135,7 +135,7 @@ def test_a_target_that_came_meanwhile_is_taken_up_at_once(cluster: KafkaCluster,
 
 
 def test_the_budget_of_the_application_is_the_limit(cluster: KafkaCluster, topic: str) -> None:
-    """A hold beyond max.poll.interval.ms costs the partitions, as any work beyond it does."""
+    """A hold beyond max.poll.interval.ms loses the partitions, as any work beyond it does."""
     held = config(cluster, "consumer", topic, max_poll_interval_ms=SESSION_S * 1000)
     with holding(held, topic, 4 * SESSION_S) as holder:
         holder.wait_for("holds")
@@ -146,7 +146,7 @@ def test_the_budget_of_the_application_is_the_limit(cluster: KafkaCluster, topic
 
 
 def test_a_forked_child_has_a_keeper_of_its_own(cluster: KafkaCluster, topic: str) -> None:
-    """The parent's goes on for the parent, and the child's ends with the child."""
+    """The parent's keeper goes on for the parent, and the child's ends with the child."""
     then = f"""
 import os
 child = os.fork()
@@ -178,7 +178,7 @@ def grandchildren(pid: int) -> list[int]:
 
 
 def test_many_members_share_one_keeper(cluster: KafkaCluster, topic: str) -> None:
-    """One process, whatever their number."""
+    """There is one keeper process for any number of members."""
     then = f"""
 from membership_client import GroupMember
 class Listener:
@@ -216,7 +216,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
     "way", ["tls", "locked-key", "pem-strings", "key-store", "plain", "plain-in-the-clear", "scram-512"]
 )
 def test_every_way_in_is_kept(way: str, secured: SecureKafka) -> None:
-    """TLS and SASL; no secret is in the keeper's arguments or environment."""
+    """The connections use TLS and SASL; no secret is in the keeper's arguments or environment."""
     held_topic = secured.new_topic(heartbeat_interval_ms=1000)
     secrets = secured.ways_in("http://127.0.0.1:1")[way]
     held = {**secrets, "group.id": held_topic, "group.protocol": "classic", "heartbeat.keeper": "process"}

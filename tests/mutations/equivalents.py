@@ -113,7 +113,7 @@ EQUIVALENTS: tuple[Equivalent, ...] = (
     ),
     Equivalent(
         "identity/host_slot.py",
-        "_sign",
+        "_write_pid",
         "0",
         "1",
         "What is written next is longer than one byte.",

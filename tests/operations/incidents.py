@@ -1,4 +1,4 @@
-"""What goes wrong in groups of real members: each incident has a group of its own, and lasts until the block ends."""
+"""Incidents in groups of real members. Each incident has a group of its own, and lasts until its block ends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _joined(kafka: EmbeddedKafka, group: str, **more: str | int) -> GroupMember:
 
 @contextlib.contextmanager
 def _meanwhile(work: Callable[[], None]) -> Iterator[None]:
-    """Again and again, on a thread of its own."""
+    """Call the function again and again on another thread, in the `with` block."""
     stopped = threading.Event()
 
     def loop() -> None:
@@ -76,7 +76,7 @@ def no_owner(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def unsubscribed(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
-    """One of two members gives its subscription up and stays open: nothing is wrong."""
+    """One of two members unsubscribes and stays open: nothing is wrong."""
     with _joined(kafka, group), _joined(kafka, group) as member:
         member.unsubscribe()
         yield
@@ -84,7 +84,7 @@ def unsubscribed(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def storm(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
-    """A member comes and goes all the time."""
+    """A member joins and leaves all the time."""
 
     def guest() -> None:
         with _member(kafka, group) as member:
@@ -98,7 +98,7 @@ def storm(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def waiting(_kafka: EmbeddedKafka, group: str) -> Iterator[None]:
-    """No coordinator lets the member in. Its brokers are this incident's own, and say nothing."""
+    """No coordinator answers the member's join. The incident has its own brokers, which do not answer."""
     with EmbeddedKafka(topics={TOPIC: 6}) as own, ExitStack() as stack:
         own.pause()
         stack.callback(own.resume)
@@ -109,7 +109,7 @@ def waiting(_kafka: EmbeddedKafka, group: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def slow_polls(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
-    """More than half of the poll interval between two polls, and less than all of it."""
+    """The time between two polls is more than half of the poll interval, and less than all of it."""
     with _joined(kafka, group, max_poll_interval_ms=6000) as member:
 
         def work() -> None:
@@ -122,7 +122,7 @@ def slow_polls(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def fences(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
-    """The coordinator drops a member."""
+    """The coordinator fences a member."""
     with _joined(kafka, group) as member:
         time.sleep(2)
         kafka.fence(member.snapshot.member_id, group=group)
@@ -131,7 +131,7 @@ def fences(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def growing_lag(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
-    """More records come than the consumer reads. It has a topic of its own."""
+    """Records come faster than the consumer reads. It has a topic of its own."""
     topic = f"{group}-topic"
     kafka.create_topic(topic)
     config = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group, "auto.offset.reset": "earliest"}
@@ -166,7 +166,7 @@ def fatal(kafka: EmbeddedKafka, group: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def late_heartbeats(_kafka: EmbeddedKafka, group: str) -> Iterator[None]:
-    """Brokers that say nothing more. They are this incident's own."""
+    """The brokers stop answering. The incident has its own brokers."""
     with ExitStack() as stack:
         own = stack.enter_context(EmbeddedKafka(topics={TOPIC: 6}, settings=SETTINGS))
         stack.enter_context(_joined(own, group))

@@ -1,4 +1,4 @@
-"""The program of docs/kubernetes.md in processes, and what a kubelet does with them."""
+"""The program of docs/kubernetes.md in processes, and the actions of a kubelet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def program() -> str:
 
 
 class Pod:
-    """One container. `work` is what it does with each record, in Python."""
+    """One container. `work` is the Python code that it runs for each record."""
 
     def __init__(self, name: str, bootstrap_servers: str, topic: str, group: str, work: str) -> None:
         (self.port,) = free_ports(1)
@@ -46,7 +46,7 @@ class Pod:
         self._process.terminate()
 
     def ended(self, grace_s: float = 40.0) -> float:
-        """Seconds until it ended by itself within the grace period; killed after it, as a kubelet does."""
+        """Seconds until the process ended by itself within the grace period; killed after it, as by a kubelet."""
         began_at = time.monotonic()
         try:
             self._process.wait(grace_s)

@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes this process, with the rules of docs/operations in fast motion."""
+"""A real Prometheus that scrapes this process, with the rules of docs/operations made faster."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _FASTER = {"m": "s", "h": "m"}
 
 
 def in_fast_motion(text: str) -> str:
-    """A minute of the rules takes a second."""
+    """The rules, in which a minute becomes a second."""
     return re.sub(r"\b(\d+)([mh])\b", lambda found: found[1] + _FASTER[found[2]], text)
 
 
 class Server:
-    """Its HTTP API."""
+    """The HTTP API of Prometheus."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -66,7 +66,7 @@ class Server:
 
 @contextlib.contextmanager
 def prometheus(folder: Path, target: int) -> Iterator[Server]:
-    """One that scrapes this port of this host."""
+    """A Prometheus that scrapes this port of this host."""
     rules, config = folder / "rules.yml", folder / "prometheus.yml"
     rules.write_text(in_fast_motion(RULES.read_text()))
     config.write_text(_CONFIG.format(rules=rules, target=target))

@@ -1,4 +1,4 @@
-"""What a kubelet does with the pods of a StatefulSet, played with real processes: no rebalance."""
+"""The actions of a kubelet on the pods of a StatefulSet, with real processes: there is no rebalance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = ("till-0", "till-1", "till-2")
 
 
 class Fleet:
-    """A StatefulSet of three, its group, and what the coordinator counts."""
+    """A StatefulSet of three pods, its group, and the coordinator's view of it."""
 
     def __init__(self, kafka: KafkaCluster) -> None:
         self._kafka = kafka
@@ -39,7 +39,7 @@ class Fleet:
         eventually(lambda: all(count == 2 for count in self.shares().values()), "each pod has its two partitions")
 
     def replace(self, *names: str, work: str = "pass") -> None:
-        """New pods under the old names."""
+        """Start new pods under the old names."""
         for name in names:
             self.pods[name] = self.start(name, work)
         self.stable()
@@ -49,7 +49,7 @@ class Fleet:
         return {str(member.instance_id): len(member.current) for member in members}
 
     def epoch(self) -> int:
-        """The group's, which every rebalance raises."""
+        """The group's epoch, which every rebalance raises."""
         return self._admin.describe(self.group).epoch
 
     def produce(self) -> None:
@@ -74,7 +74,7 @@ def fleet(kafka: KafkaCluster) -> Iterator[Fleet]:
 
 
 def test_a_rolling_update(fleet: Fleet) -> None:
-    """SIGTERM, the end within the grace period, the replacement, its readiness; then the next one, from the highest number down."""
+    """Each pod gets SIGTERM, ends within the grace period, and is replaced; when the replacement is ready, the next one follows, from the highest number down."""
     before = fleet.epoch()
     for name in reversed(NAMES):
         fleet.pods[name].terminate()
@@ -85,7 +85,7 @@ def test_a_rolling_update(fleet: Fleet) -> None:
 
 
 def test_a_container_that_is_killed(fleet: Fleet) -> None:
-    """By the kernel, out of memory. The replacement does not wait for the session of 45 s."""
+    """The kernel kills it, out of memory. The replacement does not wait for the session of 45 s."""
     before = fleet.epoch()
     fleet.pods["till-1"].kill()
     fleet.replace("till-1")
@@ -93,7 +93,7 @@ def test_a_container_that_is_killed(fleet: Fleet) -> None:
 
 
 def test_a_grace_period_that_is_too_short(fleet: Fleet, tmp_path: Path) -> None:
-    """A record takes longer than it: SIGKILL in the middle, and the replacement gets the record again."""
+    """A record takes longer than the grace period: the pod is killed, and the replacement gets the record again."""
     before, seen = fleet.epoch(), tmp_path / "seen"
     note = f"open({str(seen)!r}, 'a').write(f'{{message.partition()}}@{{message.offset()}}\\n')"
     fleet.pods["till-2"].terminate()
@@ -122,7 +122,7 @@ def test_two_pods_at_once(fleet: Fleet) -> None:
 
 
 def test_two_pods_of_one_name(fleet: Fleet) -> None:
-    """A pod was deleted by force, and lives on where nobody reaches it: the new one takes over, and the old one ends."""
+    """A pod was deleted by force, and runs on where no one can reach it: the new pod takes over, and the old one ends."""
     before, old = fleet.epoch(), fleet.pods["till-0"]
     fleet.replace("till-0")
     eventually(lambda: old.exit_code is not None or status(old.port, "/livez") == 503, "the old pod is not live")

@@ -1,4 +1,4 @@
-"""The manifests of docs/operations/kubernetes fit each other, the program of docs/kubernetes.md, and what members serve."""
+"""The manifests of docs/operations/kubernetes fit each other, the program of docs/kubernetes.md, and the ports of members."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLOSE_S = 10
 
 @pytest.fixture(scope="module")
 def documents() -> dict[str, list[dict[str, Any]]]:
-    """By the name of their file, read by the YAML parser that Kafka's tools bring."""
+    """The documents by file name, read by the YAML parser in Kafka's tools."""
     with PeerJvm() as jvm:
         mapper, yaml = jvm.java.com.fasterxml.jackson.databind.ObjectMapper(), jvm.java.org.yaml.snakeyaml.Yaml()
         return {
@@ -49,7 +49,7 @@ def pod_of(workload: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_probes_ask_for_what_is_served(workload: dict[str, Any]) -> None:
-    """Each for its own path, on the port of the page's program."""
+    """Each probe has its own path, on the port of the page's program."""
     (container,) = pod_of(workload)["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert f"port={ports['probes']}" in program()
@@ -67,7 +67,7 @@ def test_the_probes_ask_for_what_is_served(workload: dict[str, Any]) -> None:
 
 
 def test_metrics_are_scraped_where_the_page_serves_them(workload: dict[str, Any]) -> None:
-    """On the port of docs/operations.md."""
+    """The port is that of docs/operations.md."""
     (container,) = pod_of(workload)["containers"]
     (port,) = [port["containerPort"] for port in container["ports"] if port["name"] == "metrics"]
     assert workload["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"] == str(port)
@@ -75,7 +75,7 @@ def test_metrics_are_scraped_where_the_page_serves_them(workload: dict[str, Any]
 
 
 def test_a_process_that_stands_still_ends_before_its_session_does(workload: dict[str, Any]) -> None:
-    """And one that is told to end has the time for it."""
+    """A process that gets SIGTERM has enough time to end."""
     (container,) = pod_of(workload)["containers"]
     probe = container["livenessProbe"]
     assert probe["periodSeconds"] * probe["failureThreshold"] < SESSION_S
@@ -83,7 +83,7 @@ def test_a_process_that_stands_still_ends_before_its_session_does(workload: dict
 
 
 def test_selectors_are_those_of_the_pods(documents: dict[str, list[dict[str, Any]]], workload: dict[str, Any]) -> None:
-    """Of the workload itself, of its budget and of its service."""
+    """This holds for the workload, its disruption budget and its service."""
     labels = workload["spec"]["template"]["metadata"]["labels"]
     for one in documents[workload["kind"].lower()]:
         selector = one["spec"]["selector"]
@@ -91,7 +91,7 @@ def test_selectors_are_those_of_the_pods(documents: dict[str, list[dict[str, Any
 
 
 def test_the_identity_of_a_pod_is_its_name(documents: dict[str, list[dict[str, Any]]]) -> None:
-    """POD_NAME, from which `stateful_set_id` makes the instance id; a Deployment has none."""
+    """`stateful_set_id` makes the instance id from POD_NAME; a Deployment has no instance id."""
     (stateful,) = [one for one in documents["statefulset"] if one["kind"] == "StatefulSet"]
     (container,) = pod_of(stateful)["containers"]
     (name,) = [entry for entry in container["env"] if entry["name"] == "POD_NAME"]
@@ -100,7 +100,7 @@ def test_the_identity_of_a_pod_is_its_name(documents: dict[str, list[dict[str, A
 
 
 def test_the_scaler_asks_for_a_metric_that_members_have(documents: dict[str, list[dict[str, Any]]]) -> None:
-    """Of the group of the page, for the StatefulSet."""
+    """The metric is of the page's group, for the StatefulSet."""
     (scaler,) = documents["keda"]
     (stateful,) = [one for one in documents["statefulset"] if one["kind"] == "StatefulSet"]
     target = scaler["spec"]["scaleTargetRef"]

@@ -28,13 +28,13 @@ DASHBOARD = json.loads((RULES.parent / "dashboard.json").read_text())
 
 @pytest.fixture
 def promtool() -> str:
-    """Prometheus is provided before a test that asks for it."""
+    """The tool of Prometheus, which is installed before the first test that needs it."""
     return "promtool"
 
 
 @pytest.fixture
 def server(promtool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """Scrapes all members that are made meanwhile."""
+    """A Prometheus that scrapes all members that are made in the test."""
     registry = CollectorRegistry()
     recorder = Recorder(readers=(PrometheusMetricReader(registry=registry),))
     monkeypatch.setattr(backend, "of_process", lambda: recorder.backend)
@@ -50,12 +50,12 @@ def server(promtool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def test_the_rules_are_valid(promtool: str) -> None:
-    """As Prometheus's own tool sees them."""
+    """The tool of Prometheus accepts them."""
     subprocess.run([promtool, "check", "rules", RULES], check=True, capture_output=True)
 
 
 def test_every_alert_has_an_incident_and_says_what_to_do() -> None:
-    """A summary for the phone, a sentence for the runbook, and a row in the page."""
+    """It has a summary, a sentence that says what to do, and a row in the page."""
     alerts = set(re.findall(r"- alert: (\w+)", RULES.read_text()))
     assert alerts == set(INCIDENTS.values()) - {None}
     assert RULES.read_text().count("summary:") == RULES.read_text().count("runbook:") == len(alerts)
@@ -65,7 +65,7 @@ def test_every_alert_has_an_incident_and_says_what_to_do() -> None:
 
 @pytest.mark.timeout(400)
 def test_each_alert_fires_in_its_incident_and_every_panel_has_data(server: Server) -> None:
-    """All incidents at the same time, each in a group of its own; in that group no other alert fires, in peace none."""
+    """All incidents run at the same time, each in its own group, in which no other alert fires; without an incident none fires."""
     fired: dict[str, set[str]] = defaultdict(set)
     expected = {incident.__name__: {alert} - {None} for incident, alert in INCIDENTS.items()}
     with EmbeddedKafka(topics={TOPIC: 6}, settings=SETTINGS) as kafka, ExitStack() as stack:
@@ -83,7 +83,7 @@ def test_each_alert_fires_in_its_incident_and_every_panel_has_data(server: Serve
 
 
 def expressions() -> Iterator[tuple[str, str]]:
-    """Of every panel, as Grafana would ask for all groups."""
+    """The expressions of every panel, as Grafana would send them for all groups."""
     for panel in DASHBOARD["panels"]:
         for target in panel.get("targets", ()):
             asked = target["expr"].replace("$group", ".*").replace("$__rate_interval", "10m")
@@ -91,7 +91,7 @@ def expressions() -> Iterator[tuple[str, str]]:
 
 
 def test_the_dashboard_can_be_imported() -> None:
-    """Ids are unique, no panel lies on another, and each has a unit, a sentence and the data source that is chosen."""
+    """Ids are unique, panels do not overlap, and each panel has a unit, a description and the chosen data source."""
     panels = DASHBOARD["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     cells = [

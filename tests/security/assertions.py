@@ -1,4 +1,4 @@
-"""A key that signs assertions, and the check of a token endpoint that knows its public half."""
+"""A key that signs assertions, and the check of a token endpoint that has its public half."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def ec_key() -> ec.EllipticCurvePrivateKey:
 
 
 def locked_pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey) -> str:
-    """Opened by PASSPHRASE."""
+    """The key as PEM, encrypted with PASSPHRASE."""
     lock = BestAvailableEncryption(PASSPHRASE.encode())
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, lock).decode()
 
 
 def claims_of(assertion: str) -> dict[str, Any] | None:
-    """What it says, if its signature is that of one of the keys, and it is valid now; else None."""
+    """The claims of an assertion if it is signed by one of the keys and valid now; else None."""
     signed, _, signature = assertion.rpartition(".")
     header, payload = (json.loads(_decoded(part)) for part in signed.split("."))
     try:

@@ -1,4 +1,4 @@
-"""Certificates for one test run: an authority, its servers and clients, and a stranger."""
+"""Certificates for one test run: an authority, its servers and clients, and another authority."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STORE_PASSWORD = "store-password-Lm27"
 
 
 class Certificates:
-    """In a directory of their own. Keys are PKCS#8, which Kafka wants, and which OpenSSL reads as well."""
+    """Certificates in a directory of their own. Keys are PKCS#8, which both Kafka and OpenSSL read."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -41,7 +41,7 @@ class Certificates:
         self.key_store = self._write("client.p12", _pkcs12(client))
 
     def hashed(self, authority: Path) -> Path:
-        """A directory of authorities with this one in it, as `openssl rehash` leaves it."""
+        """A directory of authorities with this one in it, as `openssl rehash` makes it."""
         directory = self._directory / f"{authority.stem}.d"
         directory.mkdir(exist_ok=True)
         command = ["openssl", "x509", "-noout", "-hash", "-in", str(authority)]
@@ -54,11 +54,11 @@ class Certificates:
         return self._authority.issue_cert(*names)
 
     def client(self) -> trustme.LeafCert:
-        """A certificate of an authority that the brokers know by its superior only: its chain must be shown as well."""
+        """A certificate of an intermediate authority: brokers know only the root, so the client must send its chain."""
         return self._authority.create_child_ca().issue_cert("client.test", common_name="client")
 
     def server(self, *names: str, expired: bool = False) -> dict[str, str]:
-        """A broker's settings, for a certificate with these names."""
+        """The settings of a broker for a certificate with these names."""
         ended = dt.datetime.now(dt.UTC) - dt.timedelta(days=1) if expired else None
         began = dt.datetime(2020, 1, 1, tzinfo=dt.UTC) if expired else None
         issued = self._authority.issue_cert(*names, not_after=ended, not_before=began)

@@ -1,4 +1,4 @@
-"""A broker with a listener for every way in, shared by all tests here, and an identity provider."""
+"""A broker with a listener for each mechanism, shared by all tests of this directory, and an identity provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores of Java's, made by the JDK's own keytool."""
+"""Java key stores and trust stores, made with the JDK's keytool."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def keytool(*arguments: str) -> None:
 
 
 def exchange_file(issued: trustme.LeafCert, path: Path, alias: str = "me") -> Path:
-    """A PKCS#12 file as other programs than Java's write it, with the whole chain."""
+    """A PKCS#12 file as other programs than Java write it, with the whole chain."""
     key = load_pem_private_key(issued.private_key_pem.bytes(), None)
     own, *rest = (x509.load_pem_x509_certificate(pem.bytes()) for pem in issued.cert_chain_pems)
     assert isinstance(key, EllipticCurvePrivateKey), "trustme makes others than it did"
@@ -37,7 +37,7 @@ def exchange_file(issued: trustme.LeafCert, path: Path, alias: str = "me") -> Pa
 def key_store(
     issued: trustme.LeafCert, store: Path, kind: str, key_password: str = STORE_PASSWORD, alias: str = "me"
 ) -> Path:
-    """The same as a store of this kind; added to the one that is there already, if there is one."""
+    """The same in a store of this kind; added to an existing store, if there is one."""
     exchanged = exchange_file(issued, store.with_suffix(".exchanged"), alias)
     keytool(
         *("-importkeystore", "-noprompt", "-srckeystore", str(exchanged), "-srcstorepass", STORE_PASSWORD),

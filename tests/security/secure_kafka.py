@@ -1,4 +1,4 @@
-"""One broker with a listener for every way in."""
+"""One broker with a listener for each mechanism."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LISTENERS = {
 
 
 def has_ipv6() -> bool:
-    """Has this machine ::1?"""
+    """Whether this machine has ::1."""
     try:
         with socket.create_server(("::1", 0), family=socket.AF_INET6):
             return True
@@ -90,7 +90,7 @@ class SecureKafka:
         return topic
 
     def at(self, listener: str, **more: Any) -> dict[str, Any]:
-        """The configuration of a client at that listener, without who it is."""
+        """The configuration of a client at that listener, without credentials."""
         protocol = LISTENERS[listener].protocol.lower()
         trusted = {"ssl.ca.location": str(self.certificates.authority)} if protocol.endswith("ssl") else {}
         servers = self.cluster.address_of(listener)
@@ -159,7 +159,7 @@ class SecureKafka:
 
 
 def give_token(config: str) -> tuple[str, float]:
-    """As an application's `oauth_cb` does."""
+    """Returns a token as an application's `oauth_cb` does."""
     assert config == CALLBACK_CONFIG
     return make_token(), time.time() + 3600
 

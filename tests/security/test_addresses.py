@@ -1,4 +1,4 @@
-"""Addresses that are brokers', and are hard to reach all the same."""
+"""Addresses of brokers that are hard to reach."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 
 def test_an_advertised_address_that_cannot_be_reached(secured: SecureKafka) -> None:
-    """Bootstrap works, and the address that fails is in nobody's configuration here: the error says whose it is."""
+    """Bootstrap works. The address that fails is in no configuration of the client: the error names the broker that advertises it."""
     topic = secured.new_topic()
     with GroupMember({**secured.at("LOST"), "group.id": topic}) as member:
         member.subscribe([topic])
@@ -34,7 +34,7 @@ def test_an_advertised_address_that_cannot_be_reached(secured: SecureKafka) -> N
 
 @contextlib.contextmanager
 def names_a_black_hole() -> Iterator[tuple[Node, Node]]:
-    """A broker that can be asked for a coordinator, and the address that it names: packets to it are dropped."""
+    """A broker that answers which broker coordinates, and the address that it names, whose packets are dropped."""
     with black_hole() as hole:
 
         def script(peer: Peer) -> None:
@@ -53,7 +53,7 @@ HINT = "the address that broker 7 advertises: see its advertised.listeners"
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
 def test_an_advertised_address_whose_packets_are_dropped(protocol: str) -> None:
-    """Told like one that refuses: the bug was that the request's time was up just before that of connecting."""
+    """The error is the same as for a refused connection; the request's timeout once came just before that of connecting."""
     with names_a_black_hole() as (bootstrap, hole):
         times = {"request.timeout.ms": 1000, "socket.connection.setup.timeout.ms": 1200}
         config = {"bootstrap.servers": str(bootstrap), "group.id": "g", "group.protocol": protocol}
@@ -67,7 +67,7 @@ def test_an_advertised_address_whose_packets_are_dropped(protocol: str) -> None:
 
 
 def test_an_administrator_at_an_advertised_address_whose_packets_are_dropped() -> None:
-    """As above: there is one timeout for all here, so the two ended together as well."""
+    """An administrator has one timeout for both, which once ended together as well."""
     with (
         names_a_black_hole() as (bootstrap, _),
         GroupAdmin({"bootstrap.servers": str(bootstrap)}, timeout_s=4) as admin,
@@ -78,7 +78,7 @@ def test_an_administrator_at_an_advertised_address_whose_packets_are_dropped() -
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
 def test_ipv6(secured: SecureKafka) -> None:
-    """In the bootstrap list and as an advertised address."""
+    """The address is in the bootstrap list, and an advertised address."""
     topic = secured.new_topic()
     with GroupMember({**secured.at("SIX"), "group.id": topic}) as member:
         assert secured.at("SIX")["bootstrap.servers"].startswith("[::1]:")
@@ -87,7 +87,7 @@ def test_ipv6(secured: SecureKafka) -> None:
 
 
 def test_a_name_with_several_addresses_and_tls(secured: SecureKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listens at one, and at another listens whom we do not trust; the certificate is for the name."""
+    """No server listens at one address, and an untrusted one at another; the certificate is for the name."""
     topic = secured.new_topic()
     (nobody, stranger, broker) = (
         Node("127.0.0.1", 1),

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.deep]
 
 @pytest.mark.parametrize("way", WAYS_IN)
 def test_a_group_is_described_whichever_way_in(way: str, secured: SecureKafka, endpoint: TokenEndpoint) -> None:
-    """With its lag, which is asked of leaders: one configuration serves all questions."""
+    """The lag is asked of leaders, so one configuration is enough for all brokers."""
     topic, config = secured.new_topic(), secured.ways_in(endpoint.url)[way]
     with GroupMember({**config, "group.id": topic}) as member, GroupAdmin(config) as admin:
         member.subscribe([topic])
@@ -31,7 +31,7 @@ def test_a_group_is_described_whichever_way_in(way: str, secured: SecureKafka, e
 
 
 def test_a_wrong_password_is_not_tried_again_and_again(secured: SecureKafka) -> None:
-    """It is an error at once."""
+    """The error comes at once."""
     config = secured.at("SASL", sasl_mechanism="PLAIN", sasl_username=USER, sasl_password="wrong")
     with GroupAdmin(config) as admin, pytest.raises(AuthenticationError):
         admin.list()
@@ -41,7 +41,7 @@ def test_a_wrong_password_is_not_tried_again_and_again(secured: SecureKafka) -> 
 def test_a_clients_properties_file_works_as_it_is(
     secured: SecureKafka, mechanism: str, password: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """SASL over TLS, with a trust store in PEM, in Java's names."""
+    """It has SASL over TLS, with a trust store in PEM, in Java's names."""
     module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
     file = tmp_path / "client.properties"
     file.write_text(
@@ -67,7 +67,7 @@ ssl.truststore.location={secured.certificates.authority}
 def test_key_stores_of_javas_let_us_in_where_certificates_are_demanded(
     secured: SecureKafka, kind: str, key_password: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the file that lets in Kafka's own tool, and not without its key store."""
+    """The file that works for Kafka's own tool works, and does not without its key store."""
     files, store = secured.certificates, tmp_path / "store"
     if kind == "exchanged":
         exchange_file(files.client(), store)
@@ -98,6 +98,6 @@ ssl.key.password={key_password}
 
 
 def _listing(address: str, file: Path) -> list[str]:
-    """With patience for a machine that runs everything else at once."""
+    """The list of groups, with patience for a busy machine."""
     told = ["--bootstrap-server", address, "--command-config", str(file), "--timeout", str(PATIENCE_S)]
     return ["groups", "list", *told, "--json"]

@@ -1,4 +1,4 @@
-"""Every source of tokens that the configuration can name: what it asks, of whom, and what is refused at once."""
+"""Every source of tokens that the configuration can name: its requests, and the configurations that are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLIENT = {f"{B}client.id": "alice", f"{B}client.secret": "hunter2"}
 
 
 def source(config: dict[str, Any]) -> Callable[[], Token]:
-    """Who gives the tokens."""
+    """The source of tokens of a configuration."""
     sasl = Security.from_dict(config).sasl
     assert sasl is not None
     assert sasl.tokens is not None
@@ -50,7 +50,7 @@ def payload_of(token: str) -> dict[str, Any]:
 
 
 def test_an_unsecured_token() -> None:
-    """With librdkafka's names and defaults, and extensions beside it."""
+    """It has librdkafka's names and defaults, and extensions."""
     config = (
         "principal=alice principalClaimName=user scope=a,b,,a scopeClaimName=roles lifeSeconds=600 extension_tenant=red"
     )
@@ -75,7 +75,7 @@ def test_an_unsecured_token() -> None:
     ],
 )
 def test_what_is_no_unsecured_token(config: str) -> None:
-    """Found at once, and not shown: people put secrets into this key."""
+    """It is refused when the member is made, and not shown, because people put secrets into this key."""
     with pytest.raises(ConfigError, match=r"sasl\.oauthbearer\.config") as refused:
         Security.from_dict({**UNSECURED, f"{B}config": config})
     assert "hunter2" not in str(refused.value)
@@ -85,7 +85,7 @@ def test_what_is_no_unsecured_token(config: str) -> None:
 
 
 def signed(**more: Any) -> dict[str, Any]:
-    """A configuration whose assertions the endpoint takes."""
+    """A configuration whose assertions the endpoint accepts."""
     prefix = f"{B}assertion."
     key = {f"{prefix}private.key.pem": locked_pem(rsa_key()), f"{prefix}private.key.passphrase": PASSPHRASE}
     claims = {f"{prefix}claim.aud": AUDIENCE, f"{prefix}claim.iss": USER}
@@ -98,7 +98,7 @@ def signed(**more: Any) -> dict[str, Any]:
 
 
 def assertion_of(config: dict[str, Any]) -> dict[str, Any]:
-    """What the next one says, if an endpoint believes it."""
+    """The claims of the next assertion, as an endpoint reads them."""
     made: Any = source(config)
     claims = claims_of(made.assertion().reveal())
     assert claims is not None
@@ -107,7 +107,7 @@ def assertion_of(config: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("algorithm", ["RS256", "es256"])
 def test_a_signed_assertion(algorithm: str) -> None:
-    """Signed by either algorithm, valid from a minute ago for five minutes, and with the claims of the configuration."""
+    """Both algorithms work; it is valid from a minute ago for five minutes, with the claims of the configuration."""
     key = rsa_key() if algorithm == "RS256" else ec_key()
     claims = assertion_of(signed(algorithm=algorithm, private_key_pem=locked_pem(key), claim_sub="till"))
     assert claims["header"] == {"alg": algorithm.upper(), "typ": "JWT"}
@@ -117,7 +117,7 @@ def test_a_signed_assertion(algorithm: str) -> None:
 
 
 def test_an_assertion_with_everything(tmp_path: Path) -> None:
-    """A template, other times, and an id of its own each time."""
+    """It has a template, other times, and a new id each time."""
     template = tmp_path / "template.json"
     template.write_text(json.dumps({"header": {"kid": "one", "alg": "none"}, "payload": {"iss": "x", "tenant": "red"}}))
     config = signed(
@@ -132,7 +132,7 @@ def test_an_assertion_with_everything(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("template", ["", "[]", "{}", '{"header": {}, "payload": 7}', "[" * 100_000])
 def test_a_template_that_is_none_is_told_in_a_sentence(tmp_path: Path, template: str) -> None:
-    """Whatever the file holds."""
+    """This holds for any content of the file."""
     (tmp_path / "template.json").write_text(template)
     with pytest.raises(ConfigError, match=r"jwt\.template\.file is not a JSON object with a header and a payload"):
         Security.from_dict(signed(jwt_template_file=str(tmp_path / "template.json")))
@@ -146,7 +146,7 @@ def test_a_key_of_another_curve_is_refused(key: Any) -> None:
 
 
 def test_the_key_of_assertions_may_be_a_file(tmp_path: Path) -> None:
-    """And one that cannot be read is named."""
+    """The error for a file that cannot be read names it."""
     (tmp_path / "key.pem").write_text(locked_pem(rsa_key()))
     config = signed(private_key_file=str(tmp_path / "key.pem"))
     del config[f"{B}assertion.private.key.pem"]
@@ -157,7 +157,7 @@ def test_the_key_of_assertions_may_be_a_file(tmp_path: Path) -> None:
 
 
 def test_an_assertion_that_somebody_else_renews(endpoint: TokenEndpoint, tmp_path: Path) -> None:
-    """The file is read for every token; without it there is none for the time being."""
+    """The file is read for every token. Without the file there is no token, until it is there again."""
     file = tmp_path / "assertion"
     fetch = source({**ASSERTION, f"{B}token.endpoint.url": endpoint.url, f"{B}assertion.file": str(file)})
     with pytest.raises(TokenError, match=r"assertion\.file cannot be read: FileNotFoundError"):
@@ -182,14 +182,14 @@ def test_an_assertion_that_somebody_else_renews(endpoint: TokenEndpoint, tmp_pat
 def test_which_token_is_shown(
     answer: dict[str, Any], chosen: str, endpoint: TokenEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some endpoints give an id token instead, which a broker can read where it cannot read the other."""
+    """Some endpoints also return an id token, which a broker can read if it cannot read the other."""
     monkeypatch.setattr(endpoint, "_answer", lambda *_: (200, answer))
     fetch = source(signed() | {f"{B}token.endpoint.url": endpoint.url})
     assert fetch().text.reveal() == chosen
 
 
 def test_an_endpoint_that_says_the_assertion_back(endpoint: TokenEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a secret as long as it is valid."""
+    """The assertion is a secret as long as it is valid."""
     monkeypatch.setattr(
         endpoint,
         "_answer",
@@ -204,7 +204,7 @@ def test_an_endpoint_that_says_the_assertion_back(endpoint: TokenEndpoint, monke
 
 
 def test_the_identity_of_a_machine_in_azure(endpoint: TokenEndpoint) -> None:
-    """The query of the configuration is added to the address, with the header that the service wants."""
+    """The query of the configuration is added to the address, with the header that the service needs."""
     config = {**AZURE, f"{B}config": "query=api-version=2018-02-01&resource=api://kafka"}
     token = source({**config, f"{B}token.endpoint.url": endpoint.url})()
     assert (token.text.reveal(), token.life_s) == (endpoint.given[-1], 3600)
@@ -214,13 +214,13 @@ def test_the_identity_of_a_machine_in_azure(endpoint: TokenEndpoint) -> None:
 
 
 def test_azure_has_one_address() -> None:
-    """The one of librdkafka, which every virtual machine has."""
+    """It is the address that librdkafka uses, too; every virtual machine has it."""
     made: Any = source({**AZURE, f"{B}config": "query=resource=x"})
     assert made.url == "http://169.254.169.254/metadata/identity/oauth2/token"
 
 
 class FakeSts:
-    """What boto3's client of STS answers, and what it was asked."""
+    """A client of STS that gives prepared answers, and keeps its requests."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
@@ -237,7 +237,7 @@ class FakeSts:
 
 @pytest.fixture
 def sts(monkeypatch: pytest.MonkeyPatch) -> FakeSts:
-    """In the place of the package boto3, which needs an account."""
+    """Replaces the package boto3, which needs an account."""
     made = FakeSts()
     boto3 = types.ModuleType("boto3")
     boto3.Session = lambda **_: types.SimpleNamespace(  # type: ignore[attr-defined]
@@ -249,7 +249,7 @@ def sts(monkeypatch: pytest.MonkeyPatch) -> FakeSts:
 
 
 def test_the_identity_of_a_process_in_aws(sts: FakeSts) -> None:
-    """With confluent-kafka's names; an escaped comma is a part of its value."""
+    """The names are those of confluent-kafka; an escaped comma is a part of its value."""
     config = "region=eu-west-1,audience=https://kafka\\,test,duration_seconds=600,signing_algorithm=RS256,tag_team=red"
     token = source({**AWS, f"{B}config": config, f"{B}extensions": "logicalCluster=one"})()
     assert sts.asked == [
@@ -265,7 +265,7 @@ def test_the_identity_of_a_process_in_aws(sts: FakeSts) -> None:
 
 
 def test_aws_that_gives_no_token(sts: FakeSts) -> None:
-    """Its code is told, and not its text, which may quote credentials."""
+    """The error has its code, and not its text, which may quote credentials."""
     fetch = source({**AWS, f"{B}config": "region=eu-west-1,audience=a"})
     sts.error = type("ClientError", (Exception,), {"response": {"Error": {"Code": "AccessDenied"}}})("hunter2")
     with pytest.raises(TokenError, match=r"AWS STS gave no token: ClientError, AccessDenied$"):
@@ -287,7 +287,7 @@ def test_aws_that_gives_no_token(sts: FakeSts) -> None:
     ],
 )
 def test_an_error_of_aws_without_a_code_is_a_token_error(sts: FakeSts, response: Any) -> None:
-    """boto3's timeouts have None for a response, which raised AttributeError instead."""
+    """For timeouts, boto3's response is None, which once raised AttributeError."""
     fetch = source({**AWS, f"{B}config": "region=eu-west-1,audience=a"})
     sts.error = type("ReadTimeoutError", (Exception,), {"response": response})("hunter2")
     with pytest.raises(TokenError, match=r"AWS STS gave no token: ReadTimeoutError$"):
@@ -296,7 +296,7 @@ def test_an_error_of_aws_without_a_code_is_a_token_error(sts: FakeSts, response:
 
 @pytest.mark.parametrize("text", [None, 5, "", "a b", "a\1b"])
 def test_what_aws_gives_is_no_token(sts: FakeSts, text: Any) -> None:
-    """None was sent as the token `None`."""
+    """None was once sent as the token `None`."""
     sts.token = text
     with pytest.raises(TokenError, match="its answer is not a bearer token"):
         source({**AWS, f"{B}config": "region=eu-west-1,audience=a"})()
@@ -317,7 +317,7 @@ def test_what_aws_gives_is_no_token(sts: FakeSts, text: Any) -> None:
     ],
 )
 def test_what_aws_cannot_use(sts: FakeSts, config: str, told: str) -> None:
-    """Found at once, and not shown."""
+    """It is refused when the member is made, and not shown."""
     with pytest.raises(ConfigError, match=told) as refused:
         Security.from_dict({**AWS, f"{B}config": config})
     assert "hunter2" not in str(refused.value)
@@ -331,15 +331,15 @@ def test_what_aws_cannot_use(sts: FakeSts, config: str, told: str) -> None:
     ("config", "told"),
     [
         (UNSECURED, "sasl.oauthbearer.config must be set"),
-        ({**UNSECURED, "oauth_cb": print, f"{B}config": "principal=a"}, "oauth_cb: of no use"),
-        ({**OIDC, **CLIENT, "enable.sasl.oauthbearer.unsecure.jwt": "true"}, "two ways to a token"),
+        ({**UNSECURED, "oauth_cb": print, f"{B}config": "principal=a"}, "oauth_cb: no effect"),
+        ({**OIDC, **CLIENT, "enable.sasl.oauthbearer.unsecure.jwt": "true"}, "a source of tokens"),
         ({**OIDC, **CLIENT, f"{B}grant.type": "password"}, f"must be one of client_credentials, {JWT_BEARER}"),
-        ({**OIDC, **CLIENT, f"{B}assertion.file": "x"}, "of no use, because sasl.oauthbearer.grant.type is"),
-        ({**OIDC, **CLIENT, f"{B}config": "hunter2"}, "sasl.oauthbearer.config: of no use"),
+        ({**OIDC, **CLIENT, f"{B}assertion.file": "x"}, "no effect, because sasl.oauthbearer.grant.type is"),
+        ({**OIDC, **CLIENT, f"{B}config": "hunter2"}, "sasl.oauthbearer.config: no effect"),
         ({**OIDC, **CLIENT, f"{B}sub.claim.name": " "}, "sub.claim.name must be a non-empty"),
-        ({**ASSERTION, **CLIENT}, "client.secret: of no use, because"),
+        ({**ASSERTION, **CLIENT}, "client.secret: no effect, because"),
         (ASSERTION, "needs one of sasl.oauthbearer.assertion.file, "),
-        ({**ASSERTION, f"{B}assertion.file": "x", f"{B}assertion.claim.sub": "a"}, "claim.sub: of no use"),
+        ({**ASSERTION, f"{B}assertion.file": "x", f"{B}assertion.claim.sub": "a"}, "claim.sub: no effect"),
         (signed(private_key_file="x"), "needs one of"),
         (signed(private_key_pem="hunter2"), "not a key in PEM, or a wrong passphrase"),
         (signed(private_key_passphrase="hunter2"), "not a key in PEM, or a wrong passphrase"),
@@ -349,7 +349,7 @@ def test_what_aws_cannot_use(sts: FakeSts, config: str, told: str) -> None:
         (signed(claim_exp_seconds=0), "claim.exp.seconds must be a whole number of seconds from 1"),
         (signed(claim_nbf_seconds="soon"), "claim.nbf.seconds must be a whole number of seconds from 0"),
         (AZURE, "config must have query="),
-        ({**AZURE, **CLIENT, f"{B}config": "query=a"}, "Azure knows who the virtual machine is"),
+        ({**AZURE, **CLIENT, f"{B}config": "query=a"}, "Azure identifies the virtual machine itself"),
         ({**AZURE, f"{B}token.endpoint.url": "http://[::1"}, "token.endpoint.url must be a URL"),
         ({**OIDC, **CLIENT, f"{B}token.endpoint.url": "https://"}, "token.endpoint.url must be a URL"),
         ({**OIDC, **CLIENT, f"{B}token.endpoint.url": "https://idp:99999/"}, "token.endpoint.url must be a URL"),
@@ -366,7 +366,7 @@ def test_what_aws_cannot_use(sts: FakeSts, config: str, told: str) -> None:
     ],
 )
 def test_what_cannot_work_is_refused_at_once(config: dict[str, Any], told: str) -> None:
-    """As in librdkafka: what is missing, or contradicts what; and no value of anything that could be a secret."""
+    """As in librdkafka. The error says what is missing or contradicts what, and shows no value that could be a secret."""
     with pytest.raises(ConfigError) as refused:
         Security.from_dict(config)
     assert told in str(refused.value)
@@ -374,7 +374,7 @@ def test_what_cannot_work_is_refused_at_once(config: dict[str, Any], told: str) 
 
 
 def test_second_names_of_keys() -> None:
-    """Librdkafka has two for the client's id and secret."""
+    """There are two names for the client's id and secret in librdkafka."""
     second = {f"{B}client.credentials.client.id": "alice", f"{B}client.credentials.client.secret": "hunter2"}
     assert source({**OIDC, **second}) == source({**OIDC, **CLIENT})
 
@@ -396,7 +396,7 @@ def test_second_names_of_keys() -> None:
 def test_a_package_that_is_missing_is_named(
     config: dict[str, Any], package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the command that installs it, when the member is made and not when it connects."""
+    """The error has the command that installs it, and comes when the member is made, not when it connects."""
     monkeypatch.setattr(keys, "_is_there", lambda _: False)
     with pytest.raises(ConfigError, match=rf"needs the package {package}: pip install 'membership-client\[{extra}\]'"):
         Security.from_dict(config)

@@ -57,7 +57,7 @@ def sasl(mechanism: str, **more: Any) -> Security:
 
 
 def aws(monkeypatch: pytest.MonkeyPatch, config: str) -> AwsTokens:
-    """The source of tokens that this `sasl.oauthbearer.config` makes; boto3 is not called."""
+    """The source of tokens for this `sasl.oauthbearer.config`; boto3 is not called."""
     monkeypatch.setattr(keys, "_is_there", lambda module: module == "boto3")
     made = Security.from_dict({**AWS, f"{B}config": f"region=r,audience=a{config}"}).sasl
     assert made is not None
@@ -92,12 +92,12 @@ def test_aws_has_defaults_and_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("duration_s", [60, 3600])
 def test_aws_takes_the_shortest_and_the_longest_duration(monkeypatch: pytest.MonkeyPatch, duration_s: int) -> None:
-    """A minute and an hour."""
+    """They are a minute and an hour."""
     assert aws(monkeypatch, f",duration_seconds={duration_s}").duration_s == duration_s
 
 
 def test_an_old_boto3_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its client of STS has no tokens of this kind."""
+    """Its client of STS has no such tokens."""
     boto3 = types.ModuleType("boto3")
     client = types.SimpleNamespace(client=lambda *_, **__: object())
     boto3.Session = lambda **_: client  # type: ignore[attr-defined]
@@ -107,7 +107,7 @@ def test_an_old_boto3_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_client_and_the_scope_of_the_configuration_are_asked_for() -> None:
-    """By a token endpoint."""
+    """The token endpoint gets both."""
     keys = {f"{B}method": "oidc", f"{B}client.id": "alice", f"{B}client.secret": "x", f"{B}scope": "kafka"}
     made = sasl("OAUTHBEARER", **keys, **{f"{B}token.endpoint.url": "https://idp.test/"}).sasl
     assert made is not None
@@ -117,7 +117,7 @@ def test_the_client_and_the_scope_of_the_configuration_are_asked_for() -> None:
 
 
 def test_boto3_gets_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client of STS is made for the endpoint of the configuration, and without one if there is none."""
+    """The client of STS is made for the endpoint of the configuration, or without one."""
     asked: list[dict[str, Any]] = []
     answer = {"WebIdentityToken": "a.b.c", "Expiration": dt.datetime.now(dt.UTC) + dt.timedelta(minutes=5)}
 
@@ -174,7 +174,7 @@ def test_kerberos_takes_neither_password_nor_token(monkeypatch: pytest.MonkeyPat
     """A password that is not used is refused, and the missing mechanism is named only if it is missing."""
     monkeypatch.setattr(keys, "_is_there", lambda _: True)
     for useless in ({"sasl_password": "hunter2"}, {"sasl_username": "alice"}, {"oauth_cb": print}):
-        with pytest.raises(ConfigError, match="of no use, because GSSAPI takes a ticket of Kerberos"):
+        with pytest.raises(ConfigError, match="no effect, because GSSAPI takes a ticket of Kerberos"):
             Security.from_dict({"security.protocol": "sasl_ssl", "sasl.mechanism": "GSSAPI", **useless})
     monkeypatch.setattr(keys, "_is_there", lambda _: False)
     with pytest.raises(ConfigError, match=r"^sasl\.mechanism=GSSAPI \(librdkafka's default"):
@@ -256,7 +256,7 @@ def test_a_read_waits_for_the_rest_of_the_time(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_a_flag_has_librdkafkas_words(value: object, means: bool) -> None:
-    """In any case, and as a number or a bool."""
+    """They may be in any case, a number or a bool."""
     assert flag({"enable": value}, "enable") is means
 
 
@@ -277,7 +277,7 @@ def test_pairs_are_separated_by_commas(listed: str, found: dict[str, str]) -> No
 
 @pytest.mark.parametrize("listed", ["=b", "a", "a=1,=2"])
 def test_pairs_have_names(listed: str) -> None:
-    """A value without a name would be said under an empty one."""
+    """A value without a name would otherwise have an empty name."""
     with pytest.raises(ConfigError, match="must be name=value pairs"):
         pairs({"key": listed}, "key")
 
@@ -293,17 +293,17 @@ def test_a_secret_is_hidden_as_json_writes_it() -> None:
     "form", [quote, quote_plus, lambda text: quote(text).lower(), lambda text: text.encode().decode("latin-1")]
 )
 def test_a_secret_is_hidden_as_urls_forms_and_headers_write_it(form: Callable[[str], str]) -> None:
-    """In URLs the digits of %C3 may be small, too; a header in UTF-8 is read as Latin-1."""
+    """In URLs the digits of %C3 may be lower-case, too; a header in UTF-8 is read as Latin-1."""
     assert Secret("ö +&").hide_in(f"<{form('ö +&')}>") == "<***>"
 
 
 def test_no_secret_hides_nothing() -> None:
-    """An empty one stood between any two letters."""
+    """An empty secret once was replaced between any two letters."""
     assert Secret("").hide_in("told") == "told"
 
 
 def test_a_secret_is_like_another_one_only() -> None:
-    """A text with the same letters is not."""
+    """It does not equal a text with the same letters."""
     assert Secret("hunter2") == Secret("hunter2")
     assert Secret("hunter2") != "hunter2"
 
@@ -361,14 +361,14 @@ def test_a_renewed_store_is_read_again(files: Certificates, tmp_path: Path) -> N
 
 
 def test_a_certificate_authority_is_not_shown(files: Certificates) -> None:
-    """It is no secret, but two kilobytes in every repr of a configuration."""
+    """It is no secret, but would add two kilobytes to every repr of a configuration."""
     made = Security.from_dict({"security.protocol": "ssl", "ssl.ca.pem": Path(files.authority).read_text()})
     assert "BEGIN" not in repr(made)
 
 
 @pytest.mark.parametrize(("more", "told"), [(0, "cannot be used"), (1, "is longer than 65536 bytes")])
 def test_a_certificate_may_fill_the_pipe(more: int, told: str, files: Certificates) -> None:
-    """65,536 bytes are given to OpenSSL, which finds no certificate in them; one byte more is refused before."""
+    """OpenSSL gets 65,536 bytes, in which it finds no certificate; one byte more is refused before."""
     with pytest.raises(ConfigError, match=rf"ssl\.certificate\.pem.*{told}"):
         Security.from_dict(
             {
@@ -407,10 +407,10 @@ def test_certificates_are_verified_unless_switched_off(verification: str, mode: 
 @pytest.mark.parametrize("key", [f"{B}scope", f"{B}grant.type", f"{B}assertion.file", f"{B}client.id"])
 @pytest.mark.parametrize("kind", ["azure_imds", "aws_iam"])
 def test_clouds_take_no_keys_of_token_endpoints(kind: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key that the cloud's identity makes useless is refused by its name."""
+    """A key that has no effect with the cloud's identity is refused by its name."""
     monkeypatch.setattr(keys, "_is_there", lambda _: True)
     config = {**AWS, f"{B}metadata.authentication.type": kind, f"{B}config": "query=a,region=r,audience=a"}
-    with pytest.raises(ConfigError, match=rf"^{key}: of no use"):
+    with pytest.raises(ConfigError, match=rf"^{key}: no effect"):
         Security.from_dict({**config, key: "client_credentials"})
 
 
@@ -426,12 +426,12 @@ def test_aws_takes_no_token_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     """aws_iam asks AWS STS, so an URL would have no effect."""
     monkeypatch.setattr(keys, "_is_there", lambda _: True)
     config = {**AWS, f"{B}config": "region=r,audience=a", f"{B}token.endpoint.url": "https://idp.test"}
-    with pytest.raises(ConfigError, match=r"token\.endpoint\.url: of no use, because aws_iam asks AWS STS"):
+    with pytest.raises(ConfigError, match=r"token\.endpoint\.url: no effect, because aws_iam asks AWS STS"):
         Security.from_dict(config)
 
 
 def test_two_names_of_a_key_may_agree() -> None:
-    """As in a configuration that was written for two clients."""
+    """A configuration may be written for two clients."""
     given = {"security.protocol": "sasl_ssl", "sasl.username": "a", "sasl.password": "b"}
     made = Security.from_dict({**given, "sasl.mechanism": "PLAIN", "sasl.mechanisms": "plain"})
     assert made.sasl is not None
@@ -440,7 +440,7 @@ def test_two_names_of_a_key_may_agree() -> None:
 
 
 def test_parts_are_of_their_classes() -> None:
-    """A path in place of TLS settings used to be found when the first connection was made."""
+    """A path in place of TLS settings was once found only when the first connection was made."""
     given: Any = "authority.pem"
     with pytest.raises(ConfigError, match="tls must be a Tls"):
         Security(tls=given)
@@ -449,7 +449,7 @@ def test_parts_are_of_their_classes() -> None:
 
 
 def test_tls_verifies_unless_told_otherwise() -> None:
-    """Also when it is made without a configuration."""
+    """This holds for TLS settings without a configuration, too."""
     assert (Tls().verifies, Tls().checks_host) == (True, True)
 
 
@@ -463,14 +463,14 @@ def test_new_credentials_need_a_mechanism_with_a_password() -> None:
 
 @pytest.mark.parametrize(("username", "password"), [(None, "new"), ("bob", None)])
 def test_new_credentials_are_a_user_and_a_password(username: str | None, password: str | None) -> None:
-    """None is no password: the next connection would have none to prove who it is with."""
+    """None is no password: the next connection would have no credentials."""
     plain = {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": "b"}
     with pytest.raises(ConfigError, match=r"sasl\.(username|password) must be set: set_sasl_credentials\(\) needs it"):
         with_password(Security.from_dict(plain), username, password)
 
 
 def test_a_key_without_a_value_is_not_set() -> None:
-    """As in programs that pass on what an environment variable says, or None."""
+    """Programs may pass on an unset environment variable, which is None."""
     none = dict.fromkeys(("security.protocol", "sasl.password", "ssl.ca.location"))
     assert split_security({**none, "group.id": "g"}) == (Security.from_dict({}), {"group.id": "g"})
 
@@ -478,7 +478,7 @@ def test_a_key_without_a_value_is_not_set() -> None:
 def test_without_authorities_those_of_the_system_are_trusted(
     files: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """OpenSSL's own, for which SSL_CERT_FILE stands here."""
+    """They are OpenSSL's own; here SSL_CERT_FILE names them."""
     monkeypatch.setenv("SSL_CERT_FILE", str(files.authority))
     for location in (None, "probe"):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -506,23 +506,23 @@ def test_a_token_that_is_awaited_is_not_told_by_an_earlier_error() -> None:
 
 
 def test_extensions_of_a_callback_may_be_none() -> None:
-    """As confluent-kafka takes it."""
+    """Confluent-kafka accepts it, too."""
     assert CallbackTokens(lambda _: ("token", 0.0, "alice", None))().extensions == {}
 
 
 @pytest.mark.parametrize("claims", ["", "{}", '{"exp": null}', "[]", '{"exp": 1e999}', f'{{"exp": {10**400}}}'])
 def test_a_token_that_does_not_tell_its_end_is_refused_in_words(claims: str) -> None:
-    """Where its endpoint does not tell it either."""
+    """The endpoint does not report it either."""
     token = f"a.{base64.urlsafe_b64encode(claims.encode()).decode()}.c"
-    with pytest.raises(_UnusableError, match="tells how many seconds the token lasts"):
+    with pytest.raises(_UnusableError, match="says for how many seconds the token is valid"):
         _life_s(token, None, 0.0)
-    with pytest.raises(_UnusableError, match="tells how many seconds the token lasts"):
+    with pytest.raises(_UnusableError, match="says for how many seconds the token is valid"):
         _life_s("opaque", None, 0.0)
 
 
 @pytest.mark.parametrize("exp", [100, 1000, 10_000])
 def test_claims_of_any_length_tell_when_a_token_ends(exp: int) -> None:
-    """In a token, Base64 is written without the signs that fill it up."""
+    """In a token, Base64 has no padding."""
     claims = base64.urlsafe_b64encode(f'{{"exp":{exp}}}'.encode()).decode().rstrip("=")
     assert _life_s(f"a.{claims}.c", None, 0.0) == exp
 
@@ -544,6 +544,6 @@ def test_extensions_have_letters_and_numbers_are_ascii(config: str) -> None:
 
 
 def test_the_duration_of_aws_has_ascii_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python takes Arabic digits for a number, and AWS does not."""
+    """Python accepts Arabic digits, and AWS does not."""
     with pytest.raises(ConfigError, match="duration_seconds must be"):
         aws(monkeypatch, ",duration_seconds=\u0663\u0660\u0660")

@@ -1,4 +1,4 @@
-"""Networks that fail under TLS: the member says so, and goes on where it was."""
+"""Networks that fail under TLS: the member reports it, and goes on afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FAULTS: dict[str, Break] = {
 
 @pytest.fixture(scope="module")
 def proxy_and_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, dict[str, Any]]]:
-    """A broker whose one TLS listener is behind a proxy, and how to reach it."""
+    """A proxy in front of the broker's TLS listener, and the configuration to reach it."""
     certificates = Certificates(Path(tmp_path_factory.mktemp("certificates")))
     server = certificates.server("localhost", "127.0.0.1")
     settings: dict[str, str | int] = {f"listener.name.tls.{key}": value for key, value in server.items()}
@@ -52,7 +52,7 @@ def proxy_and_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
 def test_no_fault_under_tls_leaves_a_member_silent(
     proxy_and_config: tuple[Proxy, dict[str, Any]], fault: str, protocol: str
 ) -> None:
-    """A record that was torn, and a handshake that is, are trouble with the network: nobody is distrusted for it."""
+    """A torn record or handshake is a network error, and not a problem of trust."""
     proxy, config = proxy_and_config
     quick = {"heartbeat.interval.ms": 200} if protocol == "classic" else {}
     more = {"group.id": f"{fault}-{protocol}", "group.protocol": protocol, **quick}

@@ -1,4 +1,4 @@
-"""GSSAPI: what is said on the wire, by the rules of RFC 4752, with a library in the place of gssapi that needs no Kerberos."""
+"""The messages of GSSAPI, by the rules of RFC 4752, with a library in place of gssapi that needs no Kerberos."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ KERBEROS = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "gssapi"}
 
 
 class GSSError(Exception):
-    """As the library's own."""
+    """The error of the library."""
 
 
 class FakeContext:
-    """Of a client: says who it is, believes "mutual", and wraps by a letter in front."""
+    """The client's context: sends its name, accepts "mutual" as the broker's proof, and wraps by a letter in front."""
 
     def __init__(self, library: FakeLibrary, **made: Any) -> None:
         self._library = library
@@ -84,7 +84,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> FakeLibrary:
 
 
 class Conversation:
-    """A broker that answers with these, and keeps what it was told."""
+    """A broker that gives these answers, and keeps the client's messages."""
 
     def __init__(self, *said: bytes) -> None:
         self.heard: list[bytes] = []
@@ -101,7 +101,7 @@ class Conversation:
 
 
 def converse(conversation: Conversation, config: dict[str, Any]) -> str:
-    """The host that was connected to; the connection is closed."""
+    """Have the conversation, close the connection; returns the host."""
     with ScriptedBroker(conversation) as broker:
         security = Security.from_dict(config)
         open_connection(broker.node, client_id="tester", timeout_s=LIMIT_S, security=security).close()
@@ -109,7 +109,7 @@ def converse(conversation: Conversation, config: dict[str, Any]) -> str:
 
 
 def test_a_whole_conversation(library: FakeLibrary) -> None:
-    """A ticket, the broker's proof, and no security layer: three messages of ours."""
+    """It has a ticket, the broker's proof, and no security layer: the client sends three messages."""
     conversation = Conversation(b"mutual", b"w\x07\x00\x10\x00", b"")
     host = converse(conversation, KERBEROS)
     assert conversation.heard == [b"ticket", b"", b"w\x01\x00\x00\x00"]
@@ -135,7 +135,7 @@ def test_another_service_and_a_keytab(library: FakeLibrary) -> None:
 
 
 def test_a_keytab_alone(library: FakeLibrary) -> None:
-    """Its first principal is taken."""
+    """Its first principal is used."""
     converse(
         Conversation(b"mutual", b"w\x01\x00\x00\x00", b""), KERBEROS | {"sasl.kerberos.keytab": "/etc/till.keytab"}
     )
@@ -153,14 +153,14 @@ def test_a_keytab_alone(library: FakeLibrary) -> None:
     ],
 )
 def test_a_broker_that_does_not_keep_to_the_rules(library: FakeLibrary, said: tuple[bytes, ...], told: str) -> None:
-    """Whoever cannot prove to be the service is not our broker."""
+    """A broker that cannot prove to be the service is refused."""
     with pytest.raises(OpenFailed, match=told) as failed:
         converse(Conversation(*said), KERBEROS)
     assert failed.value.kind is FailureKind.AUTHENTICATION
 
 
 def test_no_ticket_is_a_passing_problem(library: FakeLibrary) -> None:
-    """`kinit`, or a key distribution centre that is back, mends it; the member tries again."""
+    """The member tries again, because `kinit`, or a key distribution centre that is back, mends it."""
     library.no_ticket = True
     with pytest.raises(
         OpenFailed, match=r"no Kerberos ticket for kafka@.*: No Kerberos credentials available"

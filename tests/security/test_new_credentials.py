@@ -22,7 +22,7 @@ OLD, NEW = "old-password-Lm28", "new-password-Xd63"
 
 
 def add_user(secured: SecureKafka, name: str, password: str) -> None:
-    """Or replace its password."""
+    """Add the user, or replace its password."""
     admin = AdminClient({"bootstrap.servers": secured.cluster.bootstrap_servers})
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
     upsertion = UserScramCredentialUpsertion(name, info, password.encode())
@@ -37,14 +37,14 @@ def new_user(secured: SecureKafka, password: str) -> str:
 
 
 def config_of(secured: SecureKafka, name: str, password: str, topic: str) -> dict[str, Any]:
-    """Where sessions end, so that everybody must prove again who they are."""
+    """The configuration for a listener whose sessions end, so that clients must authenticate again."""
     login = {"sasl_mechanism": "SCRAM-SHA-256", "sasl_username": name, "sasl_password": password}
     reads = {"group.id": topic, "auto.offset.reset": "earliest", "log_level": 0}
     return secured.at("SHORT", **login) | reads
 
 
 def joined(config: dict[str, Any], topic: str) -> Consumer:
-    """The broker may learn of a user a moment after its administrator was told so."""
+    """A joined member; the broker may learn of a user a moment after its administrator was told so."""
     consumer = Consumer(config)
 
     def is_in() -> bool:
@@ -108,7 +108,7 @@ def test_a_member_that_was_refused_starts_over_with_new_credentials(secured: Sec
 
 @pytest.mark.parametrize(("name", "password"), [("", NEW), ("alice", ""), (None, NEW), ("alice", None), ("alice", 5)])
 def test_credentials_that_are_none_are_refused(secured: SecureKafka, name: Any, password: Any) -> None:
-    """And the old ones stay; what was given is not shown."""
+    """The old ones stay; the refused values are not shown."""
     consumer = Consumer(config_of(secured, "alice", OLD, secured.new_topic()))
     try:
         with pytest.raises(ConfigError) as caught:
@@ -120,7 +120,7 @@ def test_credentials_that_are_none_are_refused(secured: SecureKafka, name: Any, 
 
 
 def test_without_a_password_there_is_none_to_replace(secured: SecureKafka) -> None:
-    """A setting that nobody acts on is a mistake."""
+    """Credentials without effect would be a mistake."""
     consumer = Consumer({"bootstrap.servers": secured.cluster.bootstrap_servers, "group.id": "plain", "log_level": 0})
     try:
         with pytest.raises(ConfigError, match="PLAIN or SCRAM"):
@@ -130,7 +130,7 @@ def test_without_a_password_there_is_none_to_replace(secured: SecureKafka) -> No
 
 
 def known_user(secured: SecureKafka, password: str) -> str:
-    """One that the broker lets in by now: it may learn of a user a moment after its administrator was told so."""
+    """A user that the broker accepts by now: it may learn of a user a moment after its administrator was told so."""
     name = new_user(secured, password)
     config = member_config_of(secured, name, password, "nobody") | {"log_level": 0}
     del config["group.id"]
@@ -151,7 +151,7 @@ def member_config_of(secured: SecureKafka, name: str, password: str, topic: str)
 
 
 def test_a_group_member_goes_on_with_new_credentials(secured: SecureKafka) -> None:
-    """Over more than two sessions; with those of the old user it would end at the first."""
+    """It lasts more than two sessions; with the old user's credentials it would end at the first."""
     topic = secured.new_topic()
     first, second = known_user(secured, OLD), known_user(secured, NEW)
     with GroupMember(member_config_of(secured, first, OLD, topic)) as member:
@@ -165,7 +165,7 @@ def test_a_group_member_goes_on_with_new_credentials(secured: SecureKafka) -> No
 
 
 def test_an_asyncio_member_starts_over_with_new_credentials(secured: SecureKafka) -> None:
-    """They need not be awaited: nothing is sent."""
+    """The call need not be awaited, because it sends nothing."""
     topic = secured.new_topic()
     name = known_user(secured, NEW)
 
@@ -182,7 +182,7 @@ def test_an_asyncio_member_starts_over_with_new_credentials(secured: SecureKafka
 
 
 def test_an_asyncio_consumer_starts_over_with_new_credentials(secured: SecureKafka) -> None:
-    """Both its membership and its fetching: it reads a record."""
+    """Both its membership and its fetching use them: it reads a record."""
     topic = secured.new_topic()
     name = known_user(secured, NEW)
     producer = Producer({"bootstrap.servers": secured.cluster.bootstrap_servers})

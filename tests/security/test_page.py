@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs" / "security.md").read_text()
 
 
 def test_every_key_is_documented() -> None:
-    """And no other is."""
+    """No other key is in the table."""
     keys = [row.split("|")[1] for row in PAGE.splitlines() if row.startswith(("| `s", "| `o", "| `e", "| `h"))]
     assert {key for cell in keys for key in re.findall(r"`([a-z._]+)`", cell)} == Security.KEYS
 
@@ -27,7 +27,7 @@ def test_every_key_is_documented() -> None:
 @pytest.mark.kafka
 @pytest.mark.parametrize("program", re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
 def test_the_programs_run(program: str, secured: SecureKafka) -> None:
-    """With an address, an authority and a topic that are there."""
+    """They get an address, an authority and a topic that exist."""
     topic = secured.new_topic()
     producer = Producer({"bootstrap.servers": secured.cluster.bootstrap_servers})
     producer.produce(topic, b"two pears")

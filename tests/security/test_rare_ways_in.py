@@ -1,4 +1,4 @@
-"""Ways in that few have, through a real broker: a PKCS#12 store, signed assertions, Azure, and tokens that prove nothing."""
+"""Rare mechanisms, with a real broker: a PKCS#12 store, signed assertions, Azure, and unsecured tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_member_joins(way: str, secured: SecureKafka, endpoint: TokenEndpoint)
 
 @pytest.mark.parametrize("way", RARE_WAYS_IN)
 def test_a_consumer_reads(way: str, secured: SecureKafka, endpoint: TokenEndpoint) -> None:
-    """Librdkafka takes the same configuration, and means the same by it."""
+    """The same configuration works for librdkafka."""
     read_a_record(secured, secured.ways_in(endpoint.url)[way])
 
 

@@ -1,4 +1,4 @@
-"""Brokers that do not want us, and brokers that we do not want: at once, fatal, and told apart."""
+"""Brokers that refuse the client, and brokers that the client refuses: the errors are fatal, come at once, and differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.kafka
 
 
 def error_of(config: dict[str, object]) -> MembershipError:
-    """What a member of this configuration says first."""
+    """The first error of a member with this configuration."""
     with GroupMember({**config, "group.id": "never-joined"}) as member:
         member.subscribe(["anything"])
         found = member.wait_until(lambda snapshot: snapshot.error is not None, PATIENCE_S)
@@ -34,7 +34,7 @@ def error_of(config: dict[str, object]) -> MembershipError:
 
 
 def end_of(config: dict[str, object]) -> MembershipError:
-    """What it ends with: a reset may overtake what the broker says after the handshake, and is a passing problem."""
+    """The error with which it ends: a reset may come before the broker's message after the handshake, and is temporary."""
     with GroupMember({**config, "group.id": "never-joined"}) as member:
         member.subscribe(["anything"])
         found = member.wait_until(MemberState.FATAL, PATIENCE_S)
@@ -45,7 +45,7 @@ def end_of(config: dict[str, object]) -> MembershipError:
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("listener", ["SASL", "SASLTLS"])
 def test_a_wrong_password(mechanism: str, listener: str, secured: SecureKafka) -> None:
-    """The mechanism, the user and what the broker said; never the password."""
+    """The error has the mechanism, the user and the broker's text, and never the password."""
     config = secured.at(listener, sasl_mechanism=mechanism, sasl_username=USER, sasl_password="hunter2")
     error = error_of(config)
     assert isinstance(error, AuthenticationError)
@@ -55,7 +55,7 @@ def test_a_wrong_password(mechanism: str, listener: str, secured: SecureKafka) -
 
 
 def test_an_expired_token(secured: SecureKafka) -> None:
-    """What the broker has against it is in the text, and the token is not."""
+    """The error has the broker's text, and not the token."""
     token = make_token(life_s=-3600)
     config = secured.at("SASL", sasl_mechanism="OAUTHBEARER", oauth_cb=lambda _: (token, 0.0))
     error = error_of(config)
@@ -65,7 +65,7 @@ def test_an_expired_token(secured: SecureKafka) -> None:
 
 
 def test_a_callback_that_has_no_token(secured: SecureKafka) -> None:
-    """It may have one later, so the member keeps trying. The exception's text may hold a secret, and is not shown."""
+    """It may have one later, so the member keeps trying. The exception's text may contain a secret, and is not shown."""
 
     def fail(_config: str) -> tuple[str, float]:
         raise RuntimeError("no session for hunter2")
@@ -77,7 +77,7 @@ def test_a_callback_that_has_no_token(secured: SecureKafka) -> None:
 
 
 def test_a_wrong_client_secret(secured: SecureKafka, endpoint: TokenEndpoint) -> None:
-    """The endpoint's answer is told, even where it says our secret back to us, without the secret."""
+    """The error has the endpoint's answer, without the secret, even if the answer contains it."""
     config = secured.ways_in(endpoint.url)["oidc"] | {"sasl.oauthbearer.client.secret": "hunter2"}
     error = error_of(config)
     assert isinstance(error, ConnectionProblem)
@@ -87,7 +87,7 @@ def test_a_wrong_client_secret(secured: SecureKafka, endpoint: TokenEndpoint) ->
 
 
 def test_a_mechanism_that_the_broker_does_not_have(secured: SecureKafka) -> None:
-    """With those that it has."""
+    """The error has the mechanisms that the broker has."""
     config = secured.at("FEW", sasl_mechanism="SCRAM-SHA-512", sasl_username=USER, sasl_password="hunter2")
     error = error_of(config)
     assert isinstance(error, AuthenticationError)
@@ -103,7 +103,7 @@ def test_a_mechanism_that_the_broker_does_not_have(secured: SecureKafka) -> None
     ],
 )
 def test_a_certificate_that_is_not_trusted(listener: str, authority: str, told: str, secured: SecureKafka) -> None:
-    """Whom to ask next is another one each time."""
+    """The advice differs from one reason to the next."""
     config = secured.at(listener) | {"ssl.ca.location": str(getattr(secured.certificates, authority))}
     error = error_of(config)
     assert isinstance(error, CertificateError)
@@ -113,14 +113,14 @@ def test_a_certificate_that_is_not_trusted(listener: str, authority: str, told: 
 
 @pytest.mark.parametrize(("listener", "authority"), [("TLS", "stranger"), ("EXPIRED", "authority")])
 def test_without_the_hosts_name_the_rest_is_still_checked(listener: str, authority: str, secured: SecureKafka) -> None:
-    """Who has signed the certificate, and until when it is good."""
+    """The signature and the dates of the certificate are checked."""
     trusted = {"ssl.ca.location": str(getattr(secured.certificates, authority))}
     error = error_of(secured.at(listener) | trusted | {"ssl.endpoint.identification.algorithm": "none"})
     assert isinstance(error, CertificateError)
 
 
 def test_only_by_name_are_checks_switched_off(secured: SecureKafka) -> None:
-    """The host's name alone, or all of them."""
+    """One key switches off the check of the host name, another all checks."""
     topic = secured.new_topic()
     other_host = secured.at("OTHERHOST") | {"ssl.endpoint.identification.algorithm": "none"}
     unknown = secured.at("EXPIRED") | {"enable.ssl.certificate.verification": "false"}
@@ -131,14 +131,14 @@ def test_only_by_name_are_checks_switched_off(secured: SecureKafka) -> None:
 
 
 def test_a_broker_that_wants_a_certificate(secured: SecureKafka) -> None:
-    """It says so only after the handshake (TLS 1.3), and not as the connection's end without a word."""
+    """With TLS 1.3 it says so only after the handshake; the error is not just a closed connection."""
     error = end_of(secured.at("MUTUAL"))
     assert isinstance(error, AuthenticationError)
     assert "our certificate" in str(error)
 
 
 def test_a_certificate_of_another_authority(secured: SecureKafka) -> None:
-    """Ours is good, and nobody there knows who says so."""
+    """The certificate is valid, but the broker does not know its authority."""
     foreign = str(secured.certificates.foreign)
     error = end_of(secured.at("MUTUAL") | {"ssl.certificate.location": foreign, "ssl.key.location": foreign})
     assert isinstance(error, AuthenticationError)
@@ -146,7 +146,7 @@ def test_a_certificate_of_another_authority(secured: SecureKafka) -> None:
 
 
 def test_a_token_endpoint_that_is_not_trusted(secured: SecureKafka) -> None:
-    """It is not told the client's secret; and it may be mended, so the member keeps trying."""
+    """It does not get the client's secret. It may be mended, so the member keeps trying."""
     with TokenEndpoint(secured.certificates.leaf("127.0.0.1")) as endpoint:
         stranger = {"https.ca.location": str(secured.certificates.stranger)}
         error = error_of(secured.ways_in(endpoint.url)["oidc"] | stranger)
@@ -171,7 +171,7 @@ def test_a_token_endpoint_that_is_not_trusted(secured: SecureKafka) -> None:
 def test_the_wrong_protocol(
     listener: str, protocol: str, kind: type[MembershipError], told: str, secured: SecureKafka
 ) -> None:
-    """On either side: the error names the address and the setting to look at."""
+    """On either side, the error names the address and the setting to look at."""
     config: dict[str, object] = {
         "bootstrap.servers": secured.cluster.address_of(listener),
         "security.protocol": protocol,

@@ -1,4 +1,4 @@
-"""Sessions that brokers end after a while (KIP-368): the member says again who it is, and nothing else happens."""
+"""Sessions that brokers end after a while (KIP-368): the member authenticates again, and nothing else happens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MECHANISMS = ("plain", "scram-256", "scram-512", "token", "oidc")
 
 
 def short_lived(secured: SecureKafka, endpoint: TokenEndpoint, way: str) -> dict[str, Any]:
-    """A way in where sessions end, under TLS; tokens live no longer."""
+    """A listener whose sessions end, under TLS; tokens do not live longer."""
     proof = {key: value for key, value in secured.ways_in(endpoint.url)[way].items() if key.startswith("sasl.")}
     callback = {"oauth_cb": lambda _: (make_token(SESSION_S), time.time() + SESSION_S)} if way == "token" else {}
     return secured.at("SHORT") | proof | callback
@@ -65,7 +65,7 @@ def join_again(member: GroupMember) -> None:
 
 
 def read_through(config: dict[str, Any], topic: str, producer: Producer) -> None:
-    """Over more than two sessions a Consumer reads what is written, in order, and commits it."""
+    """For more than two sessions a Consumer reads what is written, in order, and commits it."""
     consumer = Consumer({**config, "group.id": topic, "auto.offset.reset": "earliest", "log_level": 0})
     consumer.subscribe([topic])
     try:
@@ -83,7 +83,7 @@ def read_through(config: dict[str, Any], topic: str, producer: Producer) -> None
 
 
 def beat_late(config: dict[str, Any], topic: str) -> None:
-    """Heartbeats are rarer than sessions end: brokers let a session be renewed that is over already."""
+    """Heartbeats come less often than sessions end: brokers let a session be renewed that is over already."""
     steps: list[Step] = []
     with GroupMember({**config, "group.id": topic}, observers=[steps.append]) as member:
         member.subscribe([topic])

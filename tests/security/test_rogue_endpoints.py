@@ -1,4 +1,4 @@
-"""Whatever a token endpoint answers: a TokenError that holds no secret, and no other exception."""
+"""Any answer of a token endpoint gives a token or a TokenError without secrets, and no other exception."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ROGUE = {
 
 
 def read_request(accepted: socket.socket) -> None:
-    """All of it: closing a connection with bytes unread would reset it, and the body comes apart from the headers."""
+    """Read the whole request. Closing a connection with unread bytes would reset it, and the body may come after the headers."""
     with accepted.makefile("rb") as reader:
         length = 0
         while (line := reader.readline()).strip():
@@ -85,7 +85,7 @@ def read_request(accepted: socket.socket) -> None:
 
 @contextmanager
 def server(answer: Callable[[socket.socket], object]) -> Iterator[str]:
-    """Lets `answer` do what it likes with the first connection, then closes that."""
+    """Lets `answer` handle the first connection, then closes it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -101,7 +101,7 @@ def server(answer: Callable[[socket.socket], object]) -> Iterator[str]:
 
 @contextmanager
 def endpoint(said: bytes, *, reset: bool = False) -> Iterator[str]:
-    """Reads a request, sends the answer, and closes the connection, with `reset` so that reading on is an error."""
+    """Reads a request, sends the answer, and closes the connection, with `reset` so that further reads fail."""
 
     def answer(accepted: socket.socket) -> None:
         read_request(accepted)
@@ -119,7 +119,7 @@ def tokens(url: str, secret: str = SECRET) -> OidcTokens:
 
 @pytest.mark.parametrize("answer", ROGUE.values(), ids=ROGUE)
 def test_a_rogue_answer_is_a_token_error_without_a_secret(answer: bytes) -> None:
-    """Python quotes a status line that it cannot read, and the secret was in the error, the log and the trace."""
+    """Python quotes a status line that it cannot read, and the secret was once in the error, the log and the trace."""
     with endpoint(answer) as url, pytest.raises(TokenError) as caught:
         tokens(url)()
     said = str(caught.value)
@@ -148,7 +148,7 @@ def test_a_rogue_answer_is_a_token_error_without_a_secret(answer: bytes) -> None
     ids=["status", "line", "length", "chunk", "error", "error in JSON", "error in a URL", "life"],
 )
 def test_a_secret_of_any_letters_is_hidden_in_any_form(secret: str, answer: Callable[[str], bytes]) -> None:
-    """Python reads a status line as Latin-1 and quotes values by their repr, in which such a secret was not found."""
+    """Python reads a status line as Latin-1 and quotes values by their repr, in which such a secret was once not found."""
     with endpoint(answer(secret)) as url, pytest.raises(TokenError) as caught:
         tokens(url, secret)()
     said = str(caught.value)
@@ -165,7 +165,7 @@ def test_a_secret_of_any_letters_is_hidden_in_any_form(secret: str, answer: Call
 
 
 def test_a_query_in_the_url_is_not_shown() -> None:
-    """Some endpoints take a key there."""
+    """Some endpoints take a key in the query."""
     with endpoint(b"") as url, pytest.raises(TokenError) as caught:
         tokens(f"{url}?code=hunter2")()
     assert "hunter2" not in str(caught.value)
@@ -174,7 +174,7 @@ def test_a_query_in_the_url_is_not_shown() -> None:
 
 @pytest.mark.parametrize("answer", ROGUE.values(), ids=ROGUE)
 def test_other_ways_to_a_token_take_rogue_answers_alike(answer: bytes) -> None:
-    """A signed assertion is a secret, too; a machine in Azure shows none."""
+    """A signed assertion is a secret, too; a machine in Azure sends none."""
     ways: list[Callable[[str], Callable[[], Token]]] = [
         lambda url: JwtBearerTokens(url=url, assertion=lambda: Secret(SECRET)),
         lambda url: ImdsTokens(url=url, query="resource=x"),
@@ -193,14 +193,14 @@ def test_other_ways_to_a_token_take_rogue_answers_alike(answer: bytes) -> None:
     ids=["a line", "interim answers", "a body"],
 )
 def test_an_answer_without_an_end_is_a_token_error(piece: bytes, is_tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each byte began the timeout anew, so an endpoint could keep the one thread that fetches tokens for ever."""
+    """Each byte once began the timeout again, so an endpoint could block the thread that fetches tokens for ever."""
     monkeypatch.setattr(oidc, "TIMEOUT_S", 0.5)
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
 
     def drip(accepted: socket.socket) -> None:
-        """A piece now and then while the client listens; an end, and with it a failure of the test, after a while."""
+        """Send a byte now and then while the client listens; after a while, end it, and with it fail the test."""
         with suppress(OSError), context.wrap_socket(accepted, server_side=True) if is_tls else accepted as line:
             read_request(line)
             give_up_at = time.monotonic() + 20
@@ -218,7 +218,7 @@ def test_an_answer_without_an_end_is_a_token_error(piece: bytes, is_tls: bool, m
 
 
 def test_a_refusal_whose_body_cannot_be_read_is_a_token_error() -> None:
-    """A connection that was reset while the body of a refusal was read raised ConnectionResetError."""
+    """A connection that was reset in the body of a refusal once raised ConnectionResetError."""
     refusal = b"HTTP/1.1 400 Bad\r\nContent-Length: 100\r\n\r\n"
     with endpoint(refusal, reset=True) as url, pytest.raises(TokenError):
         tokens(url)()
@@ -233,13 +233,13 @@ def test_a_refusal_whose_body_cannot_be_read_is_a_token_error() -> None:
     ],
 )
 def test_what_was_wrong_is_told(answer: bytes, told: str) -> None:
-    """And not only the type of an exception of Python's."""
+    """The error has more than the type of a Python exception."""
     with endpoint(answer) as url, pytest.raises(TokenError, match=told):
         tokens(url)()
 
 
 def test_a_good_answer_is_a_token() -> None:
-    """The same endpoint, in its right mind."""
+    """The same endpoint gives a valid answer."""
     with endpoint(ok('{"access_token": "abc.def-ghi~+/=", "expires_in": 60}')) as url:
         token = tokens(url)()
     assert (token.text.reveal(), token.life_s) == ("abc.def-ghi~+/=", 60.0)

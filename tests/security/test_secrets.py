@@ -1,4 +1,4 @@
-"""Everything that a run produced is searched for every secret that it was given."""
+"""All output of a run is searched for every secret that the run was given."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WRONG = "wrong-secret-Jf60"
 
 
 class Evidence:
-    """Whatever anybody could read afterwards."""
+    """All output that others could read afterwards."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -54,7 +54,7 @@ class Evidence:
         self._found: list[bytes] = []
 
     def add(self, *things: object) -> None:
-        """Their texts, and their pickles where they have any."""
+        """Add the texts of these objects, and their pickles if they have any."""
         for thing in things:
             self._found += [repr(thing).encode(), str(thing).encode()]
             with contextlib.suppress(Exception):
@@ -70,7 +70,7 @@ class Evidence:
         self.add(*(span.to_json() for span in self.recorder.spans()), metrics.to_json())
 
     def add_log(self, log: pytest.LogCaptureFixture) -> None:
-        """Ours, and librdkafka's."""
+        """Add the log of this library, and of librdkafka."""
         assert {"membership_client", "librdkafka"} <= {record.name.partition(".")[0] for record in log.records}
         self.add(log.text)
 
@@ -80,13 +80,13 @@ class Evidence:
         self._found += traces
 
     def assert_free_of(self, secrets: list[str]) -> None:
-        """As they are, and as they are sent in headers and in forms."""
+        """Search for the secrets as they are, and as they are sent in headers and in forms."""
         everything = b"\n".join(self._found)
         assert not [form for secret in secrets for form in forms_of(secret) if form in everything]
 
 
 def forms_of(secret: str) -> set[bytes]:
-    """Itself, escaped, and in base64, which depends on how much comes before; none so short that anything may have it."""
+    """The secret itself, escaped, and in base64, which depends on the bytes before it; no form is so short that other text may have it."""
     plain = secret.encode()
     aligned = (base64.b64encode(bytes(before) + plain)[4:-4] for before in range(3))
     return {form for form in (plain, quote_plus(secret).encode(), *aligned) if len(form) >= 8}
@@ -96,7 +96,7 @@ def forms_of(secret: str) -> set[bytes]:
 def evidence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> Iterator[Evidence]:
-    """Of a process that tells all it can."""
+    """The output of a process that writes everything it can."""
     evidence = Evidence(tmp_path)
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -107,7 +107,7 @@ def evidence(
 
 
 def spoilt(config: dict[str, Any]) -> dict[str, Any]:
-    """The same with another secret: a broker or a token endpoint notices it, or OpenSSL at once."""
+    """The configuration with a wrong secret: a broker or a token endpoint notices it, or OpenSSL at once."""
     keys = {
         "sasl.password",
         "sasl.oauthbearer.assertion.private.key.passphrase",
@@ -143,7 +143,7 @@ def test_no_secret_is_left_anywhere(
     evidence: Evidence,
     request: pytest.FixtureRequest,
 ) -> None:
-    """Traces, logs, spans, metrics, errors, texts, pickles and files: of a life that goes well, and of one that does not."""
+    """Traces, logs, spans, metrics, errors, texts, pickles and files are searched, of a run that succeeds and of one that fails."""
     topic = secured.new_topic()
     more = {"group.id": topic, "trace.file": str(evidence.directory / "{member}.trace")}
     config = {**secured.ways_in(endpoint.url)[way], **more}
@@ -172,7 +172,7 @@ def remembering(tokens: list[str]) -> Any:
 
 
 def be_made(config: dict[str, Any], evidence: Evidence) -> None:
-    """Before there is a token, which alone would keep it from being pickled."""
+    """Make the objects before there is a token, which alone would keep them from being pickled."""
     security, _ = split_security(config)
     evidence.add(security, security.sasl and security.sasl.tokens and security.sasl.tokens._fetch)
 
@@ -236,7 +236,7 @@ def fail_to_administer(config: dict[str, Any], evidence: Evidence) -> None:
 
 
 def fail_at_the_prompt(secured: SecureKafka, directory: Path) -> None:
-    """What it prints is among what the process has printed."""
+    """Let the interpreter print the traceback, so that it is among the output."""
     file = directory / "client.properties"
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     jaas = f'{module} required username="{USER}" password="{WRONG}";'

@@ -1,4 +1,4 @@
-"""What a configuration says about security: taken at once, or refused at once and said why, and never shown."""
+"""The security part of a configuration is accepted or refused when the member is made, and never shown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OIDC = {
 
 
 def give_token(config: str) -> tuple[str, float]:
-    """Of a module, so that it could be pickled."""
+    """A function of a module, so that it could be pickled."""
     return f"token for {config}", 0.0
 
 
@@ -43,14 +43,14 @@ def secured(protocol: str, *parts: dict[str, Any], **more: Any) -> Security:
 
 
 def test_nothing_said_is_plain_text() -> None:
-    """As in librdkafka."""
+    """This is librdkafka's default."""
     assert Security.from_dict({}) == PLAINTEXT
     assert PLAINTEXT.protocol == "plaintext"
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "sasl_plaintext", "Sasl_Plaintext"])
 def test_names_are_librdkafkas(protocol: str) -> None:
-    """In any case, dotted or with underscores, and with its two names for a mechanism."""
+    """They may be in any case, dotted or with underscores; a mechanism has two names."""
     by_keyword = Security.from_dict(
         {
             "security_protocol": protocol,
@@ -67,8 +67,8 @@ def test_names_are_librdkafkas(protocol: str) -> None:
     ("config", "told"),
     [
         ({"security.protocol": "tls"}, "security.protocol must be one of plaintext, ssl, sasl_plaintext, sasl_ssl"),
-        (PASSWORD, "sasl.mechanism, sasl.username, sasl.password: of no use"),
-        ({"ssl.ca.location": "/ca.pem"}, "ssl.ca.location: of no use, because security.protocol=plaintext has no TLS"),
+        (PASSWORD, "sasl.mechanism, sasl.username, sasl.password: no effect"),
+        ({"ssl.ca.location": "/ca.pem"}, "ssl.ca.location: no effect, because security.protocol=plaintext has no TLS"),
         ({"security.protocol": "sasl_ssl", "sasl.mechanism": "CRAM-MD5"}, "CRAM-MD5 is not supported"),
         ({"security.protocol": "sasl_ssl", **PASSWORD, "sasl.kerberos.keytab": "/x"}, "PLAIN is not Kerberos"),
         ({"security.protocol": "ssl", "ssl.keystore.location": "/x.p12"}, "ssl.keystore.password go together"),
@@ -83,7 +83,7 @@ def test_names_are_librdkafkas(protocol: str) -> None:
             {"security.protocol": "sasl_plaintext", **PASSWORD, "sasl.mechanisms": "SCRAM-SHA-256"},
             "sasl.mechanism and sasl.mechanisms are two names of one key and have different values",
         ),
-        ({"security.protocol": "sasl_plaintext", **PASSWORD, "oauth_cb": print}, "oauth_cb: of no use, because PLAIN"),
+        ({"security.protocol": "sasl_plaintext", **PASSWORD, "oauth_cb": print}, "oauth_cb: no effect, because PLAIN"),
         ({"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER"}, "needs oauth_cb"),
         (
             {"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.method": "oidc"},
@@ -123,11 +123,11 @@ def test_names_are_librdkafkas(protocol: str) -> None:
         ),
         ({"security.protocol": "ssl", "ssl.ca.pem": "hunter2"}, "ssl.ca.pem cannot be used"),
         ({"security.protocol": "ssl", "ssl.ca.pem": "a", "ssl.ca.location": "b"}, "are both set: set one of them"),
-        ({"group.id": "shop"}, "'group.id': not a key for security"),
+        ({"group.id": "shop"}, "'group.id': not a configuration key for security"),
     ],
 )
 def test_what_cannot_work_is_refused_at_once(config: dict[str, Any], told: str) -> None:
-    """What is missing, or contradicts what; and no value of anything that could be a secret."""
+    """The error says what is missing or contradicts what, and shows no value that could be a secret."""
     with pytest.raises(ConfigError) as refused:
         Security.from_dict(config)
     assert told in str(refused.value)
@@ -135,7 +135,7 @@ def test_what_cannot_work_is_refused_at_once(config: dict[str, Any], told: str) 
 
 
 def test_broken_certificates_and_keys_are_named_and_not_shown(files: Certificates, tmp_path: Path) -> None:
-    """A file that is none, a key of another certificate, a wrong password and a missing one, which nobody is asked for."""
+    """The file is no certificate, the key belongs to another one, or the password is wrong or missing; the terminal is never asked for it."""
     broken = tmp_path / "broken.pem"
     broken.write_text("hunter2")
     certificate = {"ssl.certificate.location": str(files.certificate)}
@@ -153,7 +153,7 @@ def test_broken_certificates_and_keys_are_named_and_not_shown(files: Certificate
 
 
 def test_a_store_that_cannot_be_opened(files: Certificates) -> None:
-    """Another password, no store at all, and a certificate beside it."""
+    """The password is wrong, the file is no store, or a certificate is given as well."""
     store = {"ssl.keystore.location": str(files.key_store)}
     for given in ({**store, "ssl.keystore.password": "hunter2"}, {**store, "ssl.keystore.location": str(files.key)}):
         with pytest.raises(ConfigError, match=r"not PKCS#12, or a wrong ssl\.keystore\.password") as refused:
@@ -165,7 +165,7 @@ def test_a_store_that_cannot_be_opened(files: Certificates) -> None:
 
 
 def test_a_renewed_file_is_read_again(files: Certificates, tmp_path: Path) -> None:
-    """Certificates are renewed while processes run: the next connection has the new one, and all others share one."""
+    """Certificates are renewed while processes run: the next connection has the new one, and all others share one context."""
     authority = tmp_path / "authority.pem"
     authority.write_bytes(files.authority.read_bytes())
     tls = secured("ssl", {"ssl.ca.location": str(authority)}).tls
@@ -197,12 +197,12 @@ def test_secrets_are_neither_shown_nor_pickled(files: Certificates) -> None:
 
 
 def source_of(security: Security) -> object:
-    """Who gives it tokens, if anybody does."""
+    """The source of tokens of a configuration, if it has one."""
     return security.sasl and security.sasl.tokens and security.sasl.tokens._fetch
 
 
 def test_a_member_config_knows_no_secrets() -> None:
-    """It is written to traces, so it does not take them, and says where they go."""
+    """It is written to traces, so it refuses them, and the error says where they belong."""
     config = {"bootstrap.servers": "b:9092", "group.id": "shop"}
     with pytest.raises(ConfigError, match="Security") as refused:
         MemberConfig.from_dict({**config, "sasl.password": "hunter2"})

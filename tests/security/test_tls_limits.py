@@ -1,4 +1,4 @@
-"""Certificates that were revoked, and cipher suites: what a connection is refused for beside its authority."""
+"""Revoked certificates and cipher suites: reasons to refuse a connection besides its authority."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def authority() -> trustme.CA:
 
 
 def revoked(authority: trustme.CA, directory: Path, *leaves: trustme.LeafCert) -> str:
-    """The list of the authority, with these on it."""
+    """The revocation list of the authority, with these certificates on it."""
     now = dt.datetime.now(dt.UTC)
     issuer = x509.load_pem_x509_certificate(authority.cert_pem.bytes())
     builder = x509.CertificateRevocationListBuilder().issuer_name(issuer.subject)
@@ -40,7 +40,7 @@ def revoked(authority: trustme.CA, directory: Path, *leaves: trustme.LeafCert) -
 
 
 def handshake(security: Security, server: ssl.SSLContext) -> str:
-    """In memory; the cipher suite that both have agreed upon."""
+    """A handshake in memory; returns the cipher suite."""
     assert security.tls is not None
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [
@@ -69,7 +69,7 @@ def client(authority: trustme.CA, **more: str) -> Security:
 
 
 def test_a_certificate_that_was_revoked(authority: trustme.CA, tmp_path: Path) -> None:
-    """It is refused, and any other of the same authority is not."""
+    """It is refused, and other certificates of the same authority are not."""
     good, bad = authority.issue_cert(HOST), authority.issue_cert(HOST)
     security = client(authority, ssl_crl_location=revoked(authority, tmp_path, bad))
     assert handshake(security, server_of(good))
@@ -79,7 +79,7 @@ def test_a_certificate_that_was_revoked(authority: trustme.CA, tmp_path: Path) -
 
 
 def test_a_certificate_that_is_revoked_later(authority: trustme.CA, tmp_path: Path) -> None:
-    """The list is replaced while the process runs: the next connection goes by the new one."""
+    """The list is replaced while the process runs: the next connection uses the new list."""
     leaf = authority.issue_cert(HOST)
     security = client(authority, ssl_crl_location=revoked(authority, tmp_path))
     assert handshake(security, server_of(leaf))
@@ -89,7 +89,7 @@ def test_a_certificate_that_is_revoked_later(authority: trustme.CA, tmp_path: Pa
 
 
 def test_cipher_suites_are_limited(authority: trustme.CA) -> None:
-    """To the one that is named, with a broker that speaks TLS 1.2."""
+    """Only the named suite is used, with a broker that speaks TLS 1.2."""
     server = server_of(authority.issue_cert(HOST))
     server.maximum_version = ssl.TLSVersion.TLSv1_2
     for suite in ("ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"):

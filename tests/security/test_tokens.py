@@ -1,4 +1,4 @@
-"""How long a token is kept, and what is done while there is no new one."""
+"""How long a token is used, and what happens while there is no new one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.security.token_endpoint import TokenEndpoint
 
 
 class Clock:
-    """Stands still unless it is told."""
+    """A clock that moves only when the test sets it."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -27,7 +27,7 @@ class Clock:
 
 
 class Source:
-    """Gives tokens with these lives in turn, and then none."""
+    """Gives tokens with these lifetimes in turn, and then none."""
 
     def __init__(self, *lives_s: float) -> None:
         self._lives_s = list(lives_s)
@@ -40,13 +40,13 @@ class Source:
 
 
 def test_a_token_is_kept_until_it_grows_old() -> None:
-    """One serves many connections."""
+    """One token serves many connections."""
     cache = TokenCache(Source(3600, 7200))
     assert cache.token(LIMIT_S) is cache.token(LIMIT_S)
 
 
 def test_an_old_token_is_replaced_before_it_ends() -> None:
-    """At four fifths of its life."""
+    """It is replaced after four fifths of its lifetime."""
     clock = Clock()
     cache = TokenCache(Source(100, 3600), clock)
     first = cache.token(LIMIT_S)
@@ -74,7 +74,7 @@ def test_an_old_token_is_better_than_none() -> None:
 
 @pytest.mark.parametrize("set_by_s", [-86400, 86400])
 def test_a_clock_that_is_set(set_by_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A token grows old by its life, not by the time of day: it was shown long after its end once the clock was set back."""
+    """A token ages by its lifetime, not by the time of day: it was once used long after its end because the clock was set back."""
     clock, began = Clock(), time.time()
     cache = TokenCache(CallbackTokens(lambda _: (f"until-{began + 100}", began + 100)), clock)
     first = cache.token(LIMIT_S)
@@ -85,7 +85,7 @@ def test_a_clock_that_is_set(set_by_s: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_token_that_was_refused_is_not_shown_again() -> None:
-    """Or a member that starts over would fail by the same one until it grows old."""
+    """Otherwise a member that starts again would fail with the same token until it grows old."""
     cache = TokenCache(Source(3600, 3600))
     first = cache.token(LIMIT_S)
     assert not cache.forget()
@@ -93,7 +93,7 @@ def test_a_token_that_was_refused_is_not_shown_again() -> None:
 
 
 def test_a_token_that_was_good_once() -> None:
-    """Who refuses it now does not refuse us."""
+    """A refusal of such a token means that it has expired."""
     cache = TokenCache(Source(3600, 3600))
     cache.token(LIMIT_S)
     cache.accepted()
@@ -103,7 +103,7 @@ def test_a_token_that_was_good_once() -> None:
 
 
 def test_a_callback_that_does_not_return() -> None:
-    """It is not waited for, nor called again meanwhile; what it gives at last is used."""
+    """It is not waited for, nor called again meanwhile; the token that it returns at last is used."""
     goes, calls = threading.Event(), list[str]()
 
     def late(config: str) -> tuple[str, float]:
@@ -121,7 +121,7 @@ def test_a_callback_that_does_not_return() -> None:
 
 
 def test_extensions_of_a_callback() -> None:
-    """The principal between is confluent-kafka's affair."""
+    """The principal between token and extensions is ignored."""
     tokens = CallbackTokens(lambda config: ("abc", 1.0, "alice", {"tenant": config}), Secret("red"))
     assert tokens().extensions == {"tenant": "red"}
 
@@ -144,7 +144,7 @@ def test_extensions_of_a_callback() -> None:
     ],
 )
 def test_what_a_callback_gives_is_no_token(given: Any) -> None:
-    """None was sent as the token `None`, and control characters went into the message that brokers read."""
+    """None was once sent as the token `None`, and control characters went into the message to brokers."""
     with pytest.raises(TokenError, match=r"oauth_cb returned no \(token, expiry\)") as caught:
         CallbackTokens(lambda _: given)()
     assert "abc" not in str(caught.value)
@@ -155,7 +155,7 @@ def oidc(url: str) -> OidcTokens:
 
 
 def test_the_client_credentials_flow(endpoint: TokenEndpoint) -> None:
-    """The scope is asked for; the life is what the endpoint says."""
+    """The request has the scope; the lifetime is that in the endpoint's answer."""
     token = oidc(endpoint.url)()
     assert token.text.reveal() == endpoint.given[-1]
     assert endpoint.scopes[-1] == ["kafka"]
@@ -163,7 +163,7 @@ def test_the_client_credentials_flow(endpoint: TokenEndpoint) -> None:
 
 
 def test_the_life_may_be_in_the_token_itself(endpoint: TokenEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not every endpoint says it outside."""
+    """Not every endpoint has it in its answer."""
     monkeypatch.setattr(endpoint, "_answer", lambda *_: (200, {"access_token": make_token(life_s=100)}))
     assert 100 <= oidc(endpoint.url)().life_s < 200
 
@@ -173,7 +173,7 @@ def test_the_life_may_be_in_the_token_itself(endpoint: TokenEndpoint, monkeypatc
     [(200, {}), (200, []), (200, {"access_token": 7}), (302, {}), (500, "oh"), (200, {"access_token": "a.b.c"})],
 )
 def test_what_is_no_token(answer: tuple[int, object], endpoint: TokenEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it is, a TokenError; a redirect is not followed, for the secret is not meant for where it leads."""
+    """Every such answer is a TokenError; a redirect is not followed, because the secret must not go elsewhere."""
     monkeypatch.setattr(endpoint, "_answer", lambda *_: answer)
     with pytest.raises(TokenError, match="gave no token"):
         oidc(endpoint.url)()

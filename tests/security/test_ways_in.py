@@ -1,4 +1,4 @@
-"""Every mechanism, through a real broker: a member joins, and a consumer reads."""
+"""Every mechanism, with a real broker: a member joins, and a consumer reads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_consumer_reads(way: str, secured: SecureKafka, endpoint: TokenEndpoin
 
 
 def test_a_member_on_a_loop(secured: SecureKafka, endpoint: TokenEndpoint) -> None:
-    """With its security beside its configuration."""
+    """It gets its security beside its configuration."""
     topic = secured.new_topic()
     config = secured.ways_in(endpoint.url)["scram-512"]
     plain = MemberConfig(bootstrap_servers=config.pop("bootstrap.servers"), group_id=topic)
@@ -50,7 +50,7 @@ def joins(config: dict[str, Any], topic: str) -> None:
 
 
 def test_a_directory_of_authorities(secured: SecureKafka) -> None:
-    """As operating systems keep them."""
+    """Operating systems store them like this."""
     directory = secured.certificates.hashed(secured.certificates.authority)
     joins(secured.at("TLS") | {"ssl.ca.location": str(directory)}, secured.new_topic())
 
@@ -59,7 +59,7 @@ def test_a_directory_of_authorities(secured: SecureKafka) -> None:
 def test_the_authorities_of_the_system(
     location: dict[str, str], secured: SecureKafka, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """They are trusted if none are named; OpenSSL is told here where the system has them."""
+    """They are trusted if none are configured; here an environment variable tells OpenSSL where they are."""
     monkeypatch.setenv("SSL_CERT_FILE", str(secured.certificates.authority))
     config = {key: value for key, value in secured.at("TLS").items() if key != "ssl.ca.location"} | location
     # With a key of its own, because contexts are kept, and another test's may know other authorities.
@@ -70,7 +70,7 @@ def test_the_authorities_of_the_system(
 
 @pytest.mark.parametrize("form", ["location", "pem"])
 def test_a_token_endpoint_under_tls(form: str, secured: SecureKafka) -> None:
-    """Its authority is named by keys of its own, and extensions reach the broker with the token."""
+    """Its authority has keys of its own, and extensions reach the broker with the token."""
     authority = secured.certificates.authority
     trusted = {f"https.ca.{form}": str(authority) if form == "location" else authority.read_text()}
     with TokenEndpoint(secured.certificates.leaf("127.0.0.1")) as endpoint:

@@ -1,4 +1,4 @@
-"""What is said in the log about a configuration that others in the network can read or change."""
+"""Warnings about a configuration with which others in the network can read or change the traffic."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def azure(url: str) -> dict[str, Any]:
     ],
 )
 def test_each_weakness_is_named_and_nothing_secret_is(config: dict[str, Any], words: list[str]) -> None:
-    """A sound configuration has none."""
+    """A sound configuration has no warning."""
     security = Security.from_dict(config)
     found = weaknesses_of(security)
     assert len(found) == len(words)
@@ -82,7 +82,7 @@ def test_each_weakness_is_named_and_nothing_secret_is(config: dict[str, Any], wo
 def test_a_weakness_is_logged_once_whoever_has_it(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Members and administrators say it, the first of them only: a process may have hundreds."""
+    """Only the first member or administrator of a process logs it, because there may be hundreds."""
     monkeypatch.setattr(settings, "_said", set())
     config = {"bootstrap.servers": "127.0.0.1:1", **UNVERIFIED}
     with caplog.at_level(logging.WARNING, "membership_client"):
@@ -96,7 +96,7 @@ def test_a_weakness_is_logged_once_whoever_has_it(
 
 
 def test_other_credentials_keep_everything_else() -> None:
-    """And the value they were made of stays as it was."""
+    """The original value does not change."""
     before = Security.from_dict({"security.protocol": "sasl_ssl", **SCRAM})
     after = with_password(before, "bob", "password-Bn90")
     assert after.tls == before.tls

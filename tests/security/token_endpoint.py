@@ -1,4 +1,4 @@
-"""An identity provider that gives tokens to whoever knows the client's secret."""
+"""An identity provider that gives tokens to clients that know the client's secret."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TokenEndpoint:
         return f"{self._scheme}://127.0.0.1:{self._server.server_port}/token"
 
     def _identify(self, metadata: str | None, query: dict[str, list[str]]) -> tuple[int, dict[str, object]]:
-        """As Azure's metadata service: whoever asks is on the machine."""
+        """Answer as Azure's metadata service does, which any process of the machine may ask."""
         if metadata != "true" or query.get("resource") != ["api://kafka"]:
             return 400, {"error": "invalid_request", "error_description": "Required metadata header not specified"}
         status, answer = self._give(query)

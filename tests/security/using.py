@@ -1,4 +1,4 @@
-"""What a configuration must be good for: a member that joins, and a consumer that reads."""
+"""Uses a configuration: a member joins, and a consumer reads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The keeper of a process, in virtual time: late, paused at a bad moment, or dead, as the script wants it.
 
-Its decisions are those of `keeper/line.py`, and what its process tells it comes from `KeeperControl`, as in the product.
+Its decisions are those of `keeper/order_state.py`, and what its process tells it comes from `KeeperControl`, as in the product.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from membership_client.core.events import Answered, Failed, Heartbeat, HeartbeatAccepted, Refused, Send
 from membership_client.core.keeper import Watch
-from membership_client.keeper import line as lines
-from membership_client.keeper.line import Line, Order, Report
+from membership_client.keeper import order_state
+from membership_client.keeper.order_state import KeeperReport, Order, OrderState
 from membership_client.values import replace
 from tests.simulation.script import KeeperTrouble
 
@@ -35,10 +35,10 @@ class SimulatedKeeper:
         self.sent: list[float] = []
         self._world = world
         self._parent_runs = parent_runs
-        self._line: Line | None = None
+        self._order_state: OrderState | None = None
         self._watch: Watch | None = None
         self._inbox: deque[tuple[Order, Watch] | int] = deque()
-        self._reports: list[Report] = []
+        self._reports: list[KeeperReport] = []
         self._requests = 0
         self._awaited = 0
         self._opened = 0
@@ -51,8 +51,8 @@ class SimulatedKeeper:
         """When the newest order ends; minus infinity without one."""
         newest = self._inbox[-1] if self._inbox else None
         order = newest[0] if isinstance(newest, tuple) else None
-        if newest is None and self._line is not None:
-            order = self._line.order
+        if newest is None and self._order_state is not None:
+            order = self._order_state.order
         return float("-inf") if order is None else order.until
 
     # --- the side of its process -------------------------------------------------------------------------------------
@@ -60,9 +60,9 @@ class SimulatedKeeper:
     def prepare(self) -> None: ...
 
     def order(self, number: int, watch: Watch, until: float) -> bool:
-        if self._line is not None and self._watch is not None and self._watch.to != watch.to:
+        if self._order_state is not None and self._watch is not None and self._watch.to != watch.to:
             self.reset()
-        if self._line is None:
+        if self._order_state is None:
             self._open(watch)
             return False
         self._watch = watch
@@ -70,12 +70,12 @@ class SimulatedKeeper:
         return True
 
     def stop(self, number: int) -> None:
-        if self._line is not None:
+        if self._order_state is not None:
             self._hand_over(number)
 
     def await_stop(self, number: int) -> None:
         """A keeper that is late, or paused before its heartbeat, does not read the stop soon enough."""
-        if self._line is None:
+        if self._order_state is None:
             return
         if self._trouble() and (self._sending is not None or self._late_s("answers") > _TAKES_IN_S):
             self.reset()
@@ -84,12 +84,12 @@ class SimulatedKeeper:
             self._sending()
         self._read_orders()
 
-    def reports(self) -> list[Report] | None:
+    def reports(self) -> list[KeeperReport] | None:
         found, self._reports = self._reports, []
-        return found if found or self._line is not None else None
+        return found if found or self._order_state is not None else None
 
     def reset(self) -> None:
-        self._line = self._sending = None
+        self._order_state = self._sending = None
         self._inbox.clear()
         self._world.network.forget(self)
 
@@ -104,7 +104,7 @@ class SimulatedKeeper:
             self._world.at(self._opens_at, partial(self._ready, watch))
 
     def _ready(self, watch: Watch) -> None:
-        self._opens_at, self._line, self._watch = None, Line(), watch
+        self._opens_at, self._order_state, self._watch = None, OrderState(), watch
         self._opened += 1
 
     def _hand_over(self, message: tuple[Order, Watch] | int) -> None:
@@ -126,34 +126,36 @@ class SimulatedKeeper:
         self._world.at(at + self._late_s("wakes"), partial(self._wake, self._opened))
 
     def _wake(self, opened: int) -> None:
-        if self._line is None or opened != self._opened:
+        if self._order_state is None or opened != self._opened:
             return
         if (trouble := self._trouble()) is not None and trouble.dies:
             self.reset()
             return
         self._read_orders()
-        self._line, sends = lines.decided(self._line, self._world.now, parent_runs=self._parent_runs())
+        self._order_state, sends = order_state.decide(
+            self._order_state, self._world.now, parent_runs=self._parent_runs()
+        )
         if sends and self._watch is not None:
             # Between its last look for orders and the heartbeat it may be interrupted for any time.
             self._requests += 1
             gap_s = self._late_s("sends") if self._trouble() else 0.0
-            self._sending = partial(self._send, opened, self._line.epoch, self._watch, self._requests)
+            self._sending = partial(self._send, opened, self._order_state.epoch, self._watch, self._requests)
             self._world.at(self._world.now + gap_s, self._sending)
-        if (at := lines.due(self._line)) is not None:
+        if (at := order_state.due(self._order_state)) is not None:
             self._wake_at(at)
 
     def _read_orders(self) -> None:
         while self._inbox:
             message = self._inbox.popleft()
-            assert self._line is not None
+            assert self._order_state is not None
             if isinstance(message, int):
-                self._line = lines.stopped(self._line, message)
+                self._order_state = order_state.stopped(self._order_state, message)
                 self._report()
             else:
-                self._line = lines.ordered(self._line, message[0])
+                self._order_state = order_state.ordered(self._order_state, message[0])
 
     def _send(self, opened: int, epoch: int, watch: Watch, number: int) -> None:
-        if self._line is None or opened != self._opened or self._sending is None or number != self._requests:
+        if self._order_state is None or opened != self._opened or self._sending is None or number != self._requests:
             return
         self._sending = None
         request = watch.request
@@ -163,7 +165,7 @@ class SimulatedKeeper:
         self._world.network.send(self, Send(self._requests, watch.to, said))
 
     def receive(self, event: Answered | Failed) -> None:
-        if self._line is None or event.request_id != self._awaited or self._line.sent_at is None:
+        if self._order_state is None or event.request_id != self._awaited or self._order_state.sent_at is None:
             return
         if isinstance(event, Failed):
             self.reset()
@@ -172,10 +174,10 @@ class SimulatedKeeper:
         code = int(response.code) if isinstance(response, Refused) else 0
         epoch = response.epoch if isinstance(response, HeartbeatAccepted) else None
         self._awaited = 0
-        self._line = lines.answered(self._line, code, epoch)
+        self._order_state = order_state.answered(self._order_state, code, epoch)
         self._report()
         self._wake_at(self._world.now)
 
     def _report(self) -> None:
-        assert self._line is not None
-        self._reports.append(self._line.report)
+        assert self._order_state is not None
+        self._reports.append(self._order_state.report)

@@ -133,8 +133,8 @@ class Network:
             return
         client = Client(client_id=endpoint.name, host="/127.0.0.1")
         self._cluster.ask(connection.node, send.request, self.now, client, partial(self._respond, connection, send))
-        if (rings_at := self._cluster.groups.next_clock()) < float("inf"):
-            self._at(rings_at, _nothing)
+        if (timer_at := self._cluster.groups.next_timer()) < float("inf"):
+            self._at(timer_at, _nothing)
 
     def _respond(self, connection: Connection, send: Send, response: Response) -> None:
         endpoint, about = connection.endpoint, (connection.endpoint.member_id, send.request_id)

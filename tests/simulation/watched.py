@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from membership_client.admin.commands.group_text import lines
 from membership_client.admin.views import GroupView, MemberView
-from membership_client.admin.waiting import Watch
+from membership_client.admin.waiting import WaitWatch
 from membership_client.partitions import Partitions
 from membership_client.testing.fake_group import FakeGroup
 from membership_client.testing.fake_reconciler import Enrolled
@@ -40,7 +40,7 @@ class _Watched(Checker):
 
     def __init__(self) -> None:
         self.found: list[str] = []
-        self._watch = Watch()
+        self._watch = WaitWatch()
         self._next_look = 0.0
         self._since: dict[tuple[str, int, str], float] = {}
         """When the coordinator began to wait for what a member still has to do, at which epoch: as seen by looks."""

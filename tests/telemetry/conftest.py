@@ -18,14 +18,14 @@ from tests.telemetry.scrape import Prometheus
 
 @pytest.fixture
 def prometheus() -> Iterator[Prometheus]:
-    """An endpoint of its own, as an application would have one."""
+    """An endpoint of the test's own, as an application would have one."""
     with Prometheus(CollectorRegistry()) as served:
         yield served
 
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch, prometheus: Prometheus) -> Iterator[Recorder]:
-    """What all members made meanwhile tell. The process's own providers can be set only once, so they are left alone."""
+    """Records the telemetry of all members that are made in the test. The providers of the process can be set only once, so they are not used."""
     recorder = Recorder(readers=(PrometheusMetricReader(registry=prometheus.registry),))
     monkeypatch.setattr(backend, "of_process", lambda: recorder.backend)
     yield recorder
@@ -34,7 +34,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch, prometheus: Prometheus) -> Iterato
 
 @pytest.fixture
 def group(kafka: KafkaCluster, recorder: Recorder, request: pytest.FixtureRequest) -> Iterator[Group]:
-    """Six partitions on the shared broker; members that the test left are closed before the recorder."""
+    """Six partitions on the shared broker. Members that the test left open are closed before the recorder."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))[:60].strip("-")
     group = Group(kafka.bootstrap_servers, name)
     group.admin.set_group_config(group.id, **QUICK)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Told:
-    """What one push says."""
+    """The content of one push."""
 
     resource: dict[str, str]
     gauges: dict[str, float]

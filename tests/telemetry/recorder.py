@@ -1,4 +1,4 @@
-"""Telemetry into memory: the SDK's own exporter and reader, and what a test asks of them."""
+"""Records telemetry in memory with the SDK's own exporter and reader, and answers the questions of tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NANOSECONDS = 1_000_000_000
 
 
 class OpenSpans(SpanProcessor):
-    """Counts what has begun and not ended."""
+    """Counts spans that have begun and not ended."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -42,7 +42,7 @@ class OpenSpans(SpanProcessor):
 
 @dataclass
 class Recorder:
-    """A backend of its own; with a virtual clock, spans begin in 1970."""
+    """A backend for one test. With a virtual clock, spans begin in 1970."""
 
     clock: Clock = MONOTONIC
     readers: tuple[MetricReader, ...] = ()
@@ -68,14 +68,14 @@ class Recorder:
         self.meters.shutdown()
 
     def told(self, steps: Iterable[Step], member: Member) -> Telemetry:
-        """As if it had watched these steps when they were taken."""
+        """The recorder of a Telemetry that has observed these steps."""
         telemetry = Telemetry(member, self.backend)
         for step in steps:
             telemetry.on_step(step)
         return telemetry
 
     def spans(self, name: str | None = None) -> list[ReadableSpan]:
-        """In the order of their beginning."""
+        """All spans, sorted by their beginning."""
         found = [span for span in self.exporter.get_finished_spans() if name in {None, span.name}]
         return sorted(found, key=lambda span: (span.start_time or 0, -(span.end_time or 0)))
 
@@ -83,7 +83,7 @@ class Recorder:
         return [span for span in self.spans() if span.parent and span.parent.span_id == id_of(parent)]
 
     def points(self, name: str, labels: Labels = NO_LABELS) -> list[Point]:
-        """The newest data of that metric, where its attributes are these, among others."""
+        """The newest data points of the metric that have these attributes, among others."""
         data = self.reader.get_metrics_data()
         if data is None:
             return []
@@ -92,11 +92,11 @@ class Recorder:
         return [point for point in points if labels.items() <= dict(point.attributes or {}).items()]
 
     def count(self, name: str, labels: Labels = NO_LABELS) -> float:
-        """Of a histogram how many values; of anything else their sum."""
+        """The number of values of a histogram; the sum of other metrics."""
         return sum(p.count if isinstance(p, HistogramDataPoint) else p.value for p in self.points(name, labels))
 
     def total(self, name: str, labels: Labels = NO_LABELS) -> float:
-        """Of a histogram the sum of its values."""
+        """The sum of the values of a histogram."""
         return sum(p.sum for p in self.points(name, labels) if isinstance(p, HistogramDataPoint))
 
 
@@ -110,7 +110,7 @@ def id_of(span: ReadableSpan) -> int:
 
 
 def times(span: ReadableSpan) -> tuple[int, int]:
-    """Beginning and end, in nanoseconds."""
+    """Beginning and end of the span, in nanoseconds."""
     assert span.start_time is not None
     assert span.end_time is not None
     return span.start_time, span.end_time

@@ -1,4 +1,4 @@
-"""What Prometheus would see: a real endpoint, fetched and parsed."""
+"""A real endpoint for Prometheus, which is fetched and parsed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an asyncio application asks for is linked to the span of the task that asked, on whichever thread it is done."""
+"""A rebalance that an asyncio application asks for is linked to the span of the task that asked, on any thread."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def owning(consumer: aio.Consumer, topic: str, **hooks: Any) -> None:
 
 
 def test_a_consumer(group: Group, recorder: Recorder) -> None:
-    """They were not, because its own thread leaves the group for it; and the callbacks of a close run inside its span."""
+    """The links were once missing, because the consumer's own thread leaves the group; callbacks of a close run inside its span."""
     seen = asyncio.run(leave_twice(group, recorder))
     assert asked_by(recorder, "unsubscribed") == [seen["unsubscribe"]]
     assert asked_by(recorder, "closed") == [seen["close"]]
@@ -60,7 +60,7 @@ async def leave_twice(group: Group, recorder: Recorder) -> dict[str, int]:
 
 
 def test_a_member(group: Group, recorder: Recorder) -> None:
-    """Its close waits on a thread that was made for it."""
+    """Its close waits on a thread that is made for it."""
     closing = asyncio.run(join_and_close(group, recorder))
     assert asked_by(recorder, "closed") == [closing]
 

@@ -1,4 +1,4 @@
-"""How idle real polling threads are: what Prometheus is told, beside what the application measures around each call."""
+"""Idle times of real polling threads: the values in Prometheus, compared with measurements around each call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEASURED_S = 8.0
 
 @pytest.fixture
 def config(group: Group) -> Iterator[dict[str, Any]]:
-    """Of a group whose topic gets a hundred records ten times a second. It is looked at as often."""
+    """The configuration of a group whose topic gets a hundred records ten times a second. It is observed as often."""
     ended = threading.Event()
     feeding = threading.Thread(target=feed, args=(group, ended))
     feeding.start()
@@ -43,7 +43,7 @@ def feed(group: Group, ended: threading.Event) -> None:
 
 
 class Application:
-    """Waits for records, and works for so long on every hundred of them. It knows how long it waited."""
+    """Waits for records, works for some time on every hundred of them, and measures how long it waited."""
 
     def __init__(self, work_s: float) -> None:
         self._work_s = work_s
@@ -57,7 +57,7 @@ class Application:
         self._called_at = time.monotonic()
 
     def got(self, records: int) -> float:
-        """So long it takes to work on what is complete; most often nothing is."""
+        """How long the work on the complete hundreds takes; mostly there are none."""
         self._waited_s += time.monotonic() - self._called_at
         done, self._unfinished = divmod(self._unfinished + records, BATCH)
         return done * self._work_s
@@ -93,7 +93,7 @@ WORK = {"mostly idle": 0.2 * EVERY_S, "mostly busy": 0.8 * EVERY_S}
 @pytest.mark.parametrize("work_s", WORK.values(), ids=WORK)
 @pytest.mark.parametrize("step", [by_poll, by_consume])
 def test_a_consumer(group: Group, config: dict[str, Any], prometheus: Prometheus, step: Step, work_s: float) -> None:
-    """A hundred calls in no time, then a long wait and long work: of both, the calls that are watched see next to none."""
+    """A hundred calls take no time, then come a long wait and long work, of which the watched calls show little."""
     application = Application(work_s)
     with Consumer(config) as consumer:
         consumer.subscribe([group.topic])
@@ -107,7 +107,7 @@ def test_a_consumer(group: Group, config: dict[str, Any], prometheus: Prometheus
 
 
 def test_an_asyncio_consumer(group: Group, config: dict[str, Any], prometheus: Prometheus) -> None:
-    """Its thread is idle while somebody awaits records, and busy while nobody does."""
+    """Its thread is idle while a task awaits records, and busy otherwise."""
     asyncio.run(mostly_busy(group.topic, config, prometheus))
 
 
@@ -130,7 +130,7 @@ def told(prometheus: Prometheus, state: str) -> float:
 
 
 def assert_told(prometheus: Prometheus, before: tuple[float, float], application: Application) -> None:
-    """Nearly all the time, and rightly, as far as some fifty looks can tell."""
+    """Nearly all of the time is reported, and rightly, as far as some fifty observations can show."""
     truth, age_s = application.idle, application.age_s
     idle_s, busy_s = told(prometheus, "idle") - before[0], told(prometheus, "busy") - before[1]
     assert idle_s + busy_s == pytest.approx(age_s, rel=0.25)

@@ -1,4 +1,4 @@
-"""Two members of a real group, seen in spans and through Prometheus."""
+"""Two members of a real group, in spans and in Prometheus."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rebalances_of(recorder: Recorder, member: WatchedMember) -> list[ReadableSpa
 
 
 def test_two_members_from_join_to_leave(group: Group, recorder: Recorder, prometheus: Prometheus) -> None:
-    """Each rebalance of each is a span; what Prometheus sees adds up, and disappears with the members."""
+    """Each rebalance of each member is a span; the values in Prometheus add up, and disappear with the members."""
     began_ns = time.time_ns()
     first = group.join()
     group.wait_for_shares([first], group.partitions(6))
@@ -48,7 +48,7 @@ def test_two_members_from_join_to_leave(group: Group, recorder: Recorder, promet
 
 
 def assert_told(recorder: Recorder, first: WatchedMember, second: WatchedMember, began_ns: int) -> None:
-    """The first gave three partitions up and got them back; both left."""
+    """The first member gave three partitions up and got them back; both members left."""
     of_first, of_second = rebalances_of(recorder, first), rebalances_of(recorder, second)
     kinds = [facts(span)["membership.cause.kind"] for span in of_first]
     assert (kinds[0], kinds[-1]) == ("joined", "closed")
@@ -61,7 +61,7 @@ def assert_told(recorder: Recorder, first: WatchedMember, second: WatchedMember,
 
 
 def test_a_callback_that_raises(group: Group, recorder: Recorder, prometheus: Prometheus) -> None:
-    """An error on its span with type and place, without its message; and counted by its type."""
+    """Its span has an error with type and stack, without the message; it is counted by its type."""
     failed: list[Call] = []
 
     def fail_once(call: Call) -> None:
@@ -83,7 +83,7 @@ def test_a_callback_that_raises(group: Group, recorder: Recorder, prometheus: Pr
 
 
 def test_a_fence(group: Group, recorder: Recorder, prometheus: Prometheus) -> None:
-    """Thrown out by an administrator: one rebalance, from the loss until it is back."""
+    """An administrator removes the member: this is one rebalance, from the loss until the member is back."""
     member = group.join()
     group.remove(member.wait_stable().member_id)
     member.wait(lambda snapshot: bool(member.listener.of("lost")))
@@ -94,7 +94,7 @@ def test_a_fence(group: Group, recorder: Recorder, prometheus: Prometheus) -> No
 
 
 def test_commits(group: Group, prometheus: Prometheus) -> None:
-    """One that the coordinator took, and one of a partition that is not ours."""
+    """The coordinator accepts one commit; the other is of a partition that the member does not own."""
     member = group.join()
     group.wait_for_shares([member], group.partitions(6))
     member.commit({TopicPartition(group.topic, 0): 5})
@@ -106,7 +106,7 @@ def test_commits(group: Group, prometheus: Prometheus) -> None:
 
 
 def test_a_join_is_linked_to_the_span_that_asked_for_it(group: Group, recorder: Recorder) -> None:
-    """Also a leave; and both are traces of their own."""
+    """A leave is linked, too; each is a trace of its own."""
     member = group.member()
     with recorder.tracer.start_as_current_span("start") as start:
         member.subscribe([group.topic])
@@ -120,7 +120,7 @@ def test_a_join_is_linked_to_the_span_that_asked_for_it(group: Group, recorder: 
 
 
 def test_a_consumer(group: Group, recorder: Recorder, prometheus: Prometheus) -> None:
-    """Its callbacks wait for a poll, on whose thread they run; its commits are the member's."""
+    """Its callbacks wait for a poll, and run on its thread; its commits are those of the member."""
     config = {"bootstrap.servers": group.bootstrap_servers, "group.id": group.id, "enable.auto.commit": False}
     with recorder.tracer.start_as_current_span("start") as start, Consumer(config) as consumer:
         consumer.subscribe([group.topic])

@@ -1,4 +1,4 @@
-"""What set off a rebalance: the application's span is linked, and nothing is invented."""
+"""The application's span that triggered a rebalance is linked, and no other span."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def links_of(span: ReadableSpan) -> list[int]:
 
 
 def span_asking(told: Told, event: Event) -> int:
-    """The id of an application's span in which that was asked for."""
+    """The id of an application's span in which the event was posted."""
     with told.recorder.tracer.start_as_current_span("application") as span:
         told.ask(event)
         return span.get_span_context().span_id
 
 
 def test_a_join_links_to_the_span_that_subscribed() -> None:
-    """It is not its parent: a request that starts a consumer is long over when the group has settled."""
+    """That span is not the parent: a request that starts a consumer ends long before the group has settled."""
     told = Told()
     asking = span_asking(told, SUBSCRIBE)
     told.until_state(S.STABLE)
@@ -48,7 +48,7 @@ def test_a_changed_subscription_is_linked_when_its_answer_comes() -> None:
 
 
 def test_a_changed_subscription_is_linked_to_its_own_span_and_to_no_older_one() -> None:
-    """One that changed nothing, and one that was made outside of any span."""
+    """One subscription changed nothing, and one was made outside of any span."""
     told = Told().stable()
     told.scene.brokers.cluster.topics.create("more", 2)
     span_asking(told, SUBSCRIBE)
@@ -61,7 +61,7 @@ def test_a_changed_subscription_is_linked_to_its_own_span_and_to_no_older_one() 
 
 
 def test_an_unsubscription_links_the_rebalance_that_it_begins_and_the_one_it_cuts_short() -> None:
-    """From stable it begins a new span; in the middle of a join it is linked to the one that is open."""
+    """If the member is stable, a new span begins; in the middle of a join the open span gets the link."""
     told = Told().stable()
     leaving = span_asking(told, Unsubscribe())
     told.until_state(S.UNSUBSCRIBED)
@@ -74,7 +74,7 @@ def test_an_unsubscription_links_the_rebalance_that_it_begins_and_the_one_it_cut
 
 
 def test_a_rebalance_that_the_group_wants_is_linked_to_nothing() -> None:
-    """A subscription that changed nothing does not claim what happens later."""
+    """A subscription that changed nothing is not linked to later rebalances."""
     told = Told().stable()
     span_asking(told, SUBSCRIBE)
     told.scene.pass_time(20.0)
@@ -85,7 +85,7 @@ def test_a_rebalance_that_the_group_wants_is_linked_to_nothing() -> None:
 
 
 def test_a_close_that_ends_the_member_on_the_callers_thread_is_no_child_of_its_span() -> None:
-    """The thread's own context is the application's there."""
+    """The context of that thread is the application's."""
     told = Told()
     with told.recorder.tracer.start_as_current_span("application"):
         told.stable()

@@ -1,4 +1,4 @@
-"""What GroupMember does for telemetry, without a broker."""
+"""The telemetry of a GroupMember without a broker."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _run_once = Worker.run_once
 
 
 def joins_and_dies(worker: Worker) -> None:
-    """As a bug in the worker would have it."""
+    """A worker that joins and then ends by a bug."""
     _run_once(worker)
     if worker.member.state is MemberState.JOINING:
         raise AssertionError("a bug")
 
 
 class Broken(SpanProcessor):
-    """As an SDK should not behave."""
+    """An SDK that raises."""
 
     def on_end(self, span: ReadableSpan) -> None:
         raise RuntimeError("no")
@@ -41,7 +41,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 def test_a_close_ends_what_was_under_way(recorder: Recorder) -> None:
-    """Also a join that never found a broker."""
+    """This includes a join that never found a broker."""
     with GroupMember(NOWHERE) as member:
         member.subscribe(["orders"])
         member.wait_until(MemberState.JOINING, 30)
@@ -52,7 +52,7 @@ def test_a_close_ends_what_was_under_way(recorder: Recorder) -> None:
 
 
 def test_a_member_that_was_never_started_is_counted_until_it_is_closed(recorder: Recorder) -> None:
-    """It is there, unsubscribed."""
+    """It is counted as unsubscribed."""
     member = GroupMember(NOWHERE)
     assert recorder.count("membership.members", {"membership.state": "unsubscribed"}) == 1
     member.close()
@@ -60,7 +60,7 @@ def test_a_member_that_was_never_started_is_counted_until_it_is_closed(recorder:
 
 
 def test_a_thread_that_died_leaves_no_span_open(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rebalance is told as crashed, and the member is no longer among those that live."""
+    """The rebalance ends as crashed, and the member is no longer counted."""
     monkeypatch.setattr(Worker, "run_once", joins_and_dies)
     member = GroupMember(NOWHERE)
     member.subscribe(["orders"])
@@ -75,7 +75,7 @@ def test_a_thread_that_died_leaves_no_span_open(recorder: Recorder, monkeypatch:
 def test_an_sdk_that_raises_does_not_hide_that_a_thread_died(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who waits for the end of the member learns of it."""
+    """A thread that waits for the end of the member learns of it."""
     recorder.provider.add_span_processor(Broken())
     monkeypatch.setattr(Worker, "run_once", joins_and_dies)
     member = GroupMember(NOWHERE)
@@ -84,13 +84,13 @@ def test_an_sdk_that_raises_does_not_hide_that_a_thread_died(
     with pytest.raises(MembershipError, match="a bug"):
         member.poll()
     assert member._thread.has_ended(0.0)
-    assert "The SDK raised" in caplog.text
+    assert "The OpenTelemetry SDK raised" in caplog.text
 
 
 def test_an_sdk_that_raises_does_not_keep_a_member_from_closing(
     recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is no longer told anything, and the log says so."""
+    """It is not called again, and the log says so."""
     recorder.provider.add_span_processor(Broken())
     member = GroupMember(NOWHERE)
     member.subscribe(["orders"])
@@ -102,6 +102,6 @@ def test_an_sdk_that_raises_does_not_keep_a_member_from_closing(
 
 
 def test_the_label_of_members_must_be_true_or_false() -> None:
-    """Everything else would be taken for one of them."""
+    """Other values are refused."""
     with pytest.raises(MembershipError, match=r"telemetry\.member\.id\.label must be True or False, not 'no'"):
         GroupMember({**NOWHERE, "telemetry.member.id.label": "no"})

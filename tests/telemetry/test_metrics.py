@@ -1,4 +1,4 @@
-"""The numbers of members in virtual time."""
+"""Metrics of members in virtual time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ S = MemberState
 
 
 def test_a_rebalance_is_measured_with_its_cause_and_outcome() -> None:
-    """And each of its phases, which add up to it."""
+    """Its phases are measured, too, and add up to it."""
     told = Told(callbacks_s=1.0).stable()
     took_s = told.scene.brokers.now
     assert (
@@ -41,7 +41,7 @@ def test_a_rebalance_is_measured_with_its_cause_and_outcome() -> None:
 
 
 def test_a_callback_is_measured_and_its_partitions_counted() -> None:
-    """By kind; one that raised is measured with what it raised, and moved nothing."""
+    """It is measured by kind. A callback that raised is measured with the type of the exception, and moves no partitions."""
     told = Told(callbacks_s=2.0)
     told.scene.runner.raises[CallbackKind.ASSIGNED] = "ValueError: Alice owes 5"
     told.ask(SUBSCRIBE)
@@ -75,7 +75,7 @@ def test_a_heartbeat_is_measured_from_its_sending_to_its_answer() -> None:
 
 
 def test_a_heartbeat_without_an_answer_is_an_error_that_took_its_timeout() -> None:
-    """So it shows in the worst latency, too."""
+    """So it shows in the largest latency, too."""
     told = Told(request_timeout_ms=3_000).stable()
     told.scene.brokers.silent = {Heartbeat}
     told.until(lambda: bool(told.scene.brokers.dropped))
@@ -83,7 +83,7 @@ def test_a_heartbeat_without_an_answer_is_an_error_that_took_its_timeout() -> No
 
 
 def test_a_heartbeat_that_a_leave_request_overtakes_is_not_counted() -> None:
-    """Nobody waits for its answer any more, which is no failure of it."""
+    """The member no longer waits for its answer, which is no failure."""
     told = Told().stable()
     told.scene.brokers.silent = {Heartbeat}
     answered, sent = told.recorder.count("membership.heartbeat.duration"), len(told.scene.heartbeats())
@@ -94,7 +94,7 @@ def test_a_heartbeat_that_a_leave_request_overtakes_is_not_counted() -> None:
 
 
 def test_a_fence_is_counted_and_is_no_failed_rebalance_by_itself() -> None:
-    """It was stable when it happened, and the rebalance that followed went well."""
+    """The member was stable when it was fenced, and the rebalance that followed succeeded."""
     told = Told().stable()
     told.drop()
     told.until_state(S.FENCED)
@@ -105,7 +105,7 @@ def test_a_fence_is_counted_and_is_no_failed_rebalance_by_itself() -> None:
 
 
 def test_a_rebalance_that_is_fenced_has_failed() -> None:
-    """The member was thrown out while it was still loading what it had been given."""
+    """The member was fenced while its assigned callback ran."""
     told = Told()
     told.scene.runner.takes_s[CallbackKind.ASSIGNED] = 30.0
     told.ask(SUBSCRIBE)
@@ -116,7 +116,7 @@ def test_a_rebalance_that_is_fenced_has_failed() -> None:
 
 
 def test_budgets_that_run_out_are_counted() -> None:
-    """At half and at four fifths of the poll interval."""
+    """There are warnings at 50 % and 80 % of the poll interval."""
     told = Told(max_poll_interval_ms=20_000).stable()
     told.scene.worker.polled_at = told.scene.brokers.now
     told.scene.worker.post(Tick())
@@ -125,7 +125,7 @@ def test_budgets_that_run_out_are_counted() -> None:
 
 
 def test_a_commit_is_measured_with_what_became_of_it() -> None:
-    """As the operation that the messaging conventions know."""
+    """It is an operation of the messaging conventions."""
     told = Told()
     with told.telemetry.commit():
         pass
@@ -137,7 +137,7 @@ def test_a_commit_is_measured_with_what_became_of_it() -> None:
 
 
 def test_polling_is_counted_as_idle_and_busy() -> None:
-    """Two counters that add up to the time that went by."""
+    """The two counters add up to the time that has passed."""
     told = Told()
     told.telemetry.polling(3.0, 1.0)
     told.telemetry.polling(0.5, 0.0)
@@ -148,7 +148,7 @@ def test_polling_is_counted_as_idle_and_busy() -> None:
 def test_an_sdk_that_raises_is_told_of_no_more_polls(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The thread that tells it has more important things to do; the log says it once."""
+    """The error must not disturb the polling thread; the log says it once."""
     told = Told()
 
     def fail(*_: object) -> None:
@@ -157,7 +157,7 @@ def test_an_sdk_that_raises_is_told_of_no_more_polls(
     monkeypatch.setattr(told.recorder.backend.instruments.poll_time, "add", fail)
     told.telemetry.polling(1.0, 1.0)
     told.telemetry.polling(1.0, 1.0)
-    assert caplog.text.count("no longer told of polls") == 1
+    assert caplog.text.count("poll times are no longer recorded") == 1
 
 
 # --- gauges ----------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class Crowd:
 
 
 def test_members_of_a_group_are_summed_up() -> None:
-    """One stable with all partitions, one that never subscribed, and a zero for every other state."""
+    """One member is stable with all partitions, one never subscribed; every other state has a zero."""
     crowd = Crowd()
     crowd.stable("a")
     crowd.add("b")
@@ -199,7 +199,7 @@ def test_members_of_a_group_are_summed_up() -> None:
 
 
 def test_members_are_told_apart_on_request() -> None:
-    """With their ids on everything that is counted."""
+    """Every metric then has their ids."""
     crowd = Crowd(telemetry_member_id_label=True, group_instance_id="clerk-1")
     crowd.stable("a")
     (point,) = crowd.recorder.points("membership.partitions.assigned")
@@ -213,7 +213,7 @@ def test_members_are_told_apart_on_request() -> None:
 
 
 def test_no_metric_names_a_member_unless_asked() -> None:
-    """Every start would make new series of all of them. The owners' metric has the instance id, which starts leave alone."""
+    """Every start would make new series of all metrics. The owners' metric has the instance id, which stays after a restart."""
     crowd = Crowd(group_instance_id="clerk-1")
     crowd.stable("a")
     data = crowd.recorder.reader.get_metrics_data()
@@ -225,7 +225,7 @@ def test_no_metric_names_a_member_unless_asked() -> None:
 
 
 def test_owners_of_partitions() -> None:
-    """One series for each partition, with the instance and the host; none once the group has dropped the member."""
+    """Each partition has one series, with the instance id and the host; none after the group has fenced the member."""
     crowd = Crowd(group_instance_id="clerk-1", client_id="till")
     worker = crowd.stable("a")
     owners = crowd.recorder.points("membership.partition.owner")
@@ -245,7 +245,7 @@ def test_owners_of_partitions() -> None:
 
 
 def test_lag_of_consumers() -> None:
-    """Each partition's, as far as it is known, and the largest of the process: it was told while that of one was not known."""
+    """The metrics are the known lags, and the largest of the process; once it was reported although one lag was not known."""
     crowd = Crowd()
     for name, partition, position, age_s in (("a", 0, 4, 2.0), ("b", 1, 9, 0.5), ("c", 2, None, None)):
         if partition == 2:
@@ -264,7 +264,7 @@ def test_lag_of_consumers() -> None:
 
 
 def test_ages_grow_with_time() -> None:
-    """Since the rebalance ended, since the last confirmed heartbeat was sent, and since the last poll, if there was one."""
+    """They count from the end of the rebalance, the last confirmed heartbeat, and the last poll, if there was one."""
     crowd = Crowd()
     worker = crowd.stable("a")
     assert crowd.recorder.points("membership.poll.age") == []
@@ -277,7 +277,7 @@ def test_ages_grow_with_time() -> None:
 
 
 def test_of_several_members_the_newest_rebalance_and_the_oldest_confirmation_count() -> None:
-    """Has anything happened lately? And is anybody in danger?"""
+    """They show whether anything happened lately, and whether a member is in danger."""
     crowd = Crowd()
     crowd.stable("a").polled_at = crowd.brokers.now
     crowd.brokers.now += 4.0
@@ -289,7 +289,7 @@ def test_of_several_members_the_newest_rebalance_and_the_oldest_confirmation_cou
 
 @pytest.mark.parametrize("state", [S.UNSUBSCRIBED, S.STALE, S.FATAL])
 def test_a_member_that_does_not_try_to_be_in_the_group_has_no_late_heartbeats(state: MemberState) -> None:
-    """The alert for them fired after every unsubscribe()."""
+    """The alert for late heartbeats once fired after every unsubscribe()."""
     crowd = Crowd()
     out, inside = crowd.stable("a"), crowd.stable("b")
     crowd.brokers.now += 100.0
@@ -301,7 +301,7 @@ def test_a_member_that_does_not_try_to_be_in_the_group_has_no_late_heartbeats(st
 
 
 def test_a_stopped_member_disappears() -> None:
-    """Closed, crashed or left behind by a fork: nobody keeps its numbers up to date."""
+    """It was closed, has crashed, or belongs to the parent process: its values are no longer updated."""
     crowd = Crowd()
     crowd.stable("a").stopped = True
     assert crowd.recorder.points("membership.members") == []

@@ -1,4 +1,4 @@
-"""A member that pushes its metrics to the brokers, in virtual time: what it sends, when, and what never changes for it."""
+"""A member that pushes its metrics to the brokers, in virtual time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SECOND_NS = 1_000_000_000
 
 
 class Pushed:
-    """A scene whose brokers have a receiver, and what that received."""
+    """A scene whose brokers have a receiver of metrics, and what the receiver has got."""
 
     def __init__(
         self, subscription: TelemetrySubscription = WANTED, *, callbacks_s: float = 0.0, **config: object
@@ -80,7 +80,7 @@ class Pushed:
 
 
 def test_the_metrics_of_the_first_rebalance_come_after_about_an_interval() -> None:
-    """Though the subscription is known a moment after the join began."""
+    """The subscription is known a moment after the join began."""
     pushed = Pushed(callbacks_s=2.0)
     took_ms = 1000 * pushed.scene.stable().brokers.now
     pushed.scene.pass_time(61.0)
@@ -104,7 +104,7 @@ def test_the_metrics_of_the_first_rebalance_come_after_about_an_interval() -> No
 
 
 def test_who_pushes_is_in_the_resource() -> None:
-    """By Java's names. The broker knows the client id, the address and the software by itself."""
+    """It has Java's names. The broker knows the client id, the address and the software by itself."""
     pushed = Pushed(group_instance_id="till-1", client_rack="rack-a")
     pushed.scene.stable().pass_time(61.0)
     assert pushed.told(0).resource == {
@@ -129,7 +129,7 @@ def test_sums_are_deltas_if_the_broker_says_so() -> None:
 
 
 def test_sums_are_cumulative_if_the_broker_says_so() -> None:
-    """Since the member was made."""
+    """They count from the time when the member was made."""
     pushed = Pushed(replace(WANTED, delta=False))
     pushed.scene.stable().pass_time(130.0)
     first, second = pushed.told(0), pushed.told(1)
@@ -141,7 +141,7 @@ def test_sums_are_cumulative_if_the_broker_says_so() -> None:
 
 @pytest.mark.parametrize("prefixes", [("*",), ("",), ("org.apache.kafka.consumer.",), ("x", PREFIX + "heartbeat.t")])
 def test_only_what_was_asked_for_is_pushed(prefixes: tuple[str, ...]) -> None:
-    """By the beginning of the name; Kafka's own word for all is a star."""
+    """Metrics are chosen by the beginning of their names; Kafka's word for all is a star."""
     pushed = Pushed(replace(WANTED, prefixes=prefixes))
     pushed.scene.stable().pass_time(61.0)
     names = pushed.told(0).names
@@ -150,7 +150,7 @@ def test_only_what_was_asked_for_is_pushed(prefixes: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(("accepted", "compression"), [((), 0), ((2, 3, 4), 0), ((4, 1), 1)])
 def test_the_push_is_compressed_as_the_broker_accepts(accepted: tuple[int, ...], compression: int) -> None:
-    """With gzip, which Python has, or not at all."""
+    """It is compressed with gzip, which Python has, or not at all."""
     pushed = Pushed(replace(WANTED, accepted_compressions=accepted))
     pushed.scene.stable().pass_time(61.0)
     assert pushed.pushed[0][1].compression == compression
@@ -158,7 +158,7 @@ def test_the_push_is_compressed_as_the_broker_accepts(accepted: tuple[int, ...],
 
 
 def test_more_bytes_than_the_broker_takes_are_not_sent() -> None:
-    """It is asked again what it takes."""
+    """The subscription is asked for again."""
     pushed = Pushed(replace(WANTED, most_bytes=100))
     pushed.scene.stable().pass_time(200.0)
     assert pushed.pushed == []
@@ -169,7 +169,7 @@ def test_more_bytes_than_the_broker_takes_are_not_sent() -> None:
 
 
 def test_brokers_that_want_nothing_get_nothing() -> None:
-    """They are asked once per interval."""
+    """The subscription is asked for once per interval."""
     pushed = Pushed(replace(WANTED, prefixes=()))
     pushed.scene.stable().pass_time(130.0)
     assert [request.client_instance_id for _, request in pushed.asked] == [None, CLIENT, CLIENT]
@@ -179,7 +179,7 @@ def test_brokers_that_want_nothing_get_nothing() -> None:
 
 
 def test_a_changed_subscription_is_followed() -> None:
-    """The broker says UNKNOWN_SUBSCRIPTION_ID once; the next push is for the new one."""
+    """The broker answers UNKNOWN_SUBSCRIPTION_ID once; the next push is for the new subscription."""
     pushed = Pushed()
     pushed.scene.stable()
     pushed.refuse_with = PushCode.UNKNOWN_SUBSCRIPTION_ID
@@ -191,7 +191,7 @@ def test_a_changed_subscription_is_followed() -> None:
 
 
 def test_a_refusal_for_good_is_said_and_obeyed(caplog: pytest.LogCaptureFixture) -> None:
-    """One line in the log, with the group and the code."""
+    """The log has one line with the group and the code."""
     pushed = Pushed()
     pushed.scene.stable()
     pushed.refuse_with = PushCode.INVALID_RECORD
@@ -203,7 +203,7 @@ def test_a_refusal_for_good_is_said_and_obeyed(caplog: pytest.LogCaptureFixture)
 
 
 def test_that_the_brokers_want_metrics_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    """With the id by which their console shows the member."""
+    """The log line has the id by which their console shows the member."""
     pushed = Pushed()
     with caplog.at_level(logging.INFO, "membership_client"):
         pushed.scene.stable().pass_time(200.0)
@@ -212,7 +212,7 @@ def test_that_the_brokers_want_metrics_is_said_once(caplog: pytest.LogCaptureFix
 
 
 def test_a_receiver_that_hangs_gets_one_push_and_harms_nothing() -> None:
-    """Heartbeats go on as if there were none."""
+    """Heartbeats are not affected."""
     pushed, alone = Pushed(), Scene.set().stable()
     pushed.scene.brokers.silent = {PushTelemetry}
     pushed.scene.stable().pass_time(1000.0)
@@ -224,7 +224,7 @@ def test_a_receiver_that_hangs_gets_one_push_and_harms_nothing() -> None:
 
 
 def test_brokers_without_a_receiver_are_asked_every_five_minutes() -> None:
-    """And none of these questions leaves the process: the transport knows what the broker has."""
+    """No request leaves the process, because the transport knows the broker's APIs."""
     scene = Pushed().scene
     scene.brokers.cluster.lacks = frozenset({GetTelemetrySubscriptions})
     scene.stable().pass_time(2 * ASK_AGAIN_S + 10.0)
@@ -234,7 +234,7 @@ def test_brokers_without_a_receiver_are_asked_every_five_minutes() -> None:
 
 
 def test_the_last_push_says_that_it_is_the_last() -> None:
-    """It is sent when the member has left, also before the first interval has passed, and nothing waits for its answer."""
+    """It is sent when the member has left, even before the first interval has passed, and nothing waits for its answer."""
     pushed = Pushed()
     pushed.scene.stable().pass_time(10.0)
     pushed.scene.worker.post(Close(timeout_s=10.0))
@@ -249,7 +249,7 @@ def test_the_last_push_says_that_it_is_the_last() -> None:
 
 
 def test_a_close_under_a_receiver_that_hangs_takes_as_long_as_without() -> None:
-    """The push under way is left alone."""
+    """The close does not wait for the push under way."""
     pushed, alone = Pushed(), Scene.set().stable()
     pushed.scene.brokers.silent = {PushTelemetry}
     pushed.scene.stable()
@@ -263,7 +263,7 @@ def test_a_close_under_a_receiver_that_hangs_takes_as_long_as_without() -> None:
 
 
 def test_a_member_outside_its_group_still_tells() -> None:
-    """That it owns nothing."""
+    """It reports that it owns nothing."""
     pushed = Pushed()
     pushed.scene.stable().worker.post(Unsubscribe())
     pushed.scene.pass_time(61.0)
@@ -271,7 +271,7 @@ def test_a_member_outside_its_group_still_tells() -> None:
 
 
 def test_a_fence_is_a_failed_rebalance_and_lost_partitions() -> None:
-    """As in Java."""
+    """Java counts it in the same way."""
     pushed = Pushed()
     pushed.scene.stable()
     brokers = pushed.scene.brokers
@@ -283,7 +283,7 @@ def test_a_fence_is_a_failed_rebalance_and_lost_partitions() -> None:
 
 
 def test_commits_are_counted_with_their_latency() -> None:
-    """Those that succeeded, of any thread."""
+    """These are the successful commits of all threads."""
     pushed = Pushed()
     pushed.scene.stable()
     with pushed.push.commit():
@@ -297,7 +297,7 @@ def test_commits_are_counted_with_their_latency() -> None:
 
 
 def test_a_bug_in_it_does_not_harm_the_member(caplog: pytest.LogCaptureFixture) -> None:
-    """It is written to the log, and metrics are not pushed any more."""
+    """The log has the error, and no more metrics are pushed."""
     pushed = Pushed()
     pushed.scene.stable()
     pushed.push._now_ns = lambda: 1 // 0
@@ -310,13 +310,13 @@ def test_a_bug_in_it_does_not_harm_the_member(caplog: pytest.LogCaptureFixture) 
 
 
 def test_one_key_switches_it_off() -> None:
-    """Librdkafka's and Java's key, which are on by default as well."""
+    """It is the key of librdkafka and of Java, which is on by default there as well."""
     assert metrics_push_of(Scene.set().worker.member) is not None
     assert metrics_push_of(Scene.set(enable_metrics_push="false").worker.member) is None
 
 
 def test_the_subscription_is_asked_for_when_the_coordinator_is_known() -> None:
-    """And no turn of the thread is taken for it before."""
+    """The thread takes no turn for it before."""
     scene = Pushed().scene
     scene.brokers.cluster.coordinator = None
     scene.worker.post(SUBSCRIBE)

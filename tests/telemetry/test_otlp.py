@@ -9,7 +9,7 @@ NOW_NS = 1_800_000_000_000_000_001
 
 
 def test_a_gauge_byte_by_byte() -> None:
-    """By the field numbers of metrics.proto, common.proto and resource.proto."""
+    """The field numbers are those of metrics.proto, common.proto and resource.proto."""
     data = metrics_data([Metric(name="a", value=1.5)], resource={"k": "v"}, scope="s", now_ns=2, delta=True)
     point = bytes.fromhex("19 0200000000000000 21 000000000000f83f")
     gauge = b"\x0a\x12" + point
@@ -20,7 +20,7 @@ def test_a_gauge_byte_by_byte() -> None:
 
 
 def test_sums_say_since_when_and_whether_they_are_deltas() -> None:
-    """A monotonic sum is what makes a counter of it where it is stored."""
+    """A monotonic sum is stored as a counter."""
     metrics = [Metric(name="total", value=3.0, sum_since_ns=NOW_NS - 5), Metric(name="now", value=-0.25)]
     for delta, temporality in ((True, 1), (False, 2)):
         told = read_metrics(metrics_data(metrics, resource={}, scope="s", now_ns=NOW_NS, delta=delta))

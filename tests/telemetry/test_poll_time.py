@@ -1,4 +1,4 @@
-"""How idle an application is, in virtual time."""
+"""The idle time of an application, in virtual time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Clock:
 
 
 def test_waits_are_idle_and_the_rest_is_work() -> None:
-    """Whatever their rhythm: records of the buffer are handed out without a wait, and need not be measured."""
+    """This holds for any rhythm: records of the buffer are returned without a wait, and need no measurement."""
     clock = Clock()
     time = PollTime(clock)
     for wait_s, work_s in [(0.1, 0.3), (2.0, 0.0), (0.0, 5.0)]:
@@ -28,7 +28,7 @@ def test_waits_are_idle_and_the_rest_is_work() -> None:
 
 
 def test_waits_and_work_are_told_while_they_last() -> None:
-    """Otherwise nothing would be told of a thread that never comes back."""
+    """Otherwise a thread that never returns would not be seen."""
     clock = Clock()
     time = PollTime(clock)
     with time:
@@ -39,7 +39,7 @@ def test_waits_and_work_are_told_while_they_last() -> None:
 
 
 def test_threads_that_wait_together_are_idle_once() -> None:
-    """Idle and busy time add up to the time that went by."""
+    """Idle and busy time add up to the time that has passed."""
     clock = Clock()
     time = PollTime(clock)
     with time:
@@ -51,5 +51,5 @@ def test_threads_that_wait_together_are_idle_once() -> None:
 
 
 def test_before_the_first_wait_nothing_was_spent() -> None:
-    """The application has not begun."""
+    """The application has not begun to poll."""
     assert PollTime(Clock()).spent() == Spent()

@@ -1,4 +1,4 @@
-"""Members of every public class push their metrics to brokers that want them; here over a socket, to brokers of our own."""
+"""Members of every public class push their metrics to brokers that want them, over a socket to embedded brokers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 from membership_client import Consumer, GroupMember, MemberState, aio
 from membership_client.testing import EmbeddedKafka
 from membership_client.testing.embedded import apis
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from tests.integration.members import eventually
 from tests.telemetry.otlp_text import Told, read_metrics
@@ -24,14 +24,14 @@ LIMIT_S = 60.0
 
 
 class Receiver:
-    """What brokers do that have one."""
+    """Embedded brokers with a receiver of metrics."""
 
     def __init__(self) -> None:
         self.asked = 0
         self.told: list[tuple[bool, Told]] = []
         """Of each push of a membership, whether it is the last one, and what it says."""
 
-    def subscription(self, _cluster: Cluster, call: Call) -> None:
+    def subscription(self, _cluster: Cluster, call: BrokerCall) -> None:
         self.asked += 1
         call.reply(
             {
@@ -45,14 +45,14 @@ class Receiver:
             }
         )
 
-    def push(self, _cluster: Cluster, call: Call) -> None:
+    def push(self, _cluster: Cluster, call: BrokerCall) -> None:
         data = zlib.decompress(call.request.metrics, 31)
         if b"group_member_id" in data:  # librdkafka's pushes have none.
             self.told.append((call.request.terminating, read_metrics(data)))
         call.reply({})
 
     def sum(self, name: str) -> float:
-        """Of all pushes so far."""
+        """The sum over all pushes so far."""
         return sum(told.sums[PREFIX + name] for _, told in tuple(self.told))
 
 
@@ -79,7 +79,7 @@ def config(kafka: EmbeddedKafka, **more: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])
 def test_a_member(kafka: EmbeddedKafka, receiver: Receiver, protocol: str) -> None:
-    """Its first rebalance, and a last push when it has left."""
+    """It pushes its first rebalance, and a last time when it has left."""
     with GroupMember(config(kafka, **{"group.protocol": protocol})) as member:
         member.subscribe(["orders"])
         member_id = member.wait_until(MemberState.STABLE, LIMIT_S).member_id
@@ -92,7 +92,7 @@ def test_a_member(kafka: EmbeddedKafka, receiver: Receiver, protocol: str) -> No
 
 
 def test_a_consumer_that_commits(kafka: EmbeddedKafka, receiver: Receiver) -> None:
-    """Also what it commits by itself."""
+    """Automatic commits are counted, too."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     producer.produce("orders", b"pears")
     producer.flush()
@@ -104,7 +104,7 @@ def test_a_consumer_that_commits(kafka: EmbeddedKafka, receiver: Receiver) -> No
 
 
 def test_asyncio(kafka: EmbeddedKafka, receiver: Receiver) -> None:
-    """The same member inside."""
+    """The member inside is the same."""
 
     async def run() -> None:
         async with aio.GroupMember(config(kafka)) as member:
@@ -116,7 +116,7 @@ def test_asyncio(kafka: EmbeddedKafka, receiver: Receiver) -> None:
 
 
 def test_a_member_that_is_switched_off(kafka: EmbeddedKafka, receiver: Receiver) -> None:
-    """It does not even ask."""
+    """It does not ask for the subscription."""
     with GroupMember(config(kafka, **{"enable.metrics.push": "false"})) as member:
         member.subscribe(["orders"])
         member.wait_until(MemberState.STABLE, LIMIT_S)

@@ -1,4 +1,4 @@
-"""Telemetry of groups in trouble: whatever happens to a member, its spans fit into each other."""
+"""Telemetry of groups in trouble: the spans of a member always fit into each other."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SEEDS = range(40)
 
 @pytest.fixture(scope="module", params=SEEDS)
 def seed(request: pytest.FixtureRequest) -> int:
-    """Of a simulated group. All tests of one seed run before those of the next."""
+    """The seed of a simulated group. All tests of one seed run before those of the next."""
     number: int = request.param
     return number
 
 
 def told(steps: list[Step]) -> Recorder:
-    """The life of one member, to its end."""
+    """The telemetry of one member, up to its end."""
     recorder = Recorder(virtual(lambda: steps[-1].at))
     recorder.told(steps, steps[0].before).end()
     return recorder
@@ -40,7 +40,7 @@ def beginnings(steps: list[Step]) -> int:
 
 
 def test_every_rebalance_is_told_once_and_to_its_end(seed: int) -> None:
-    """As many spans as rebalances and callbacks, none left open, and as many counted as told."""
+    """There are as many spans as rebalances and callbacks, none is open, and the counters agree."""
     for steps in lives(seed).values():
         recorder = told(steps)
         rebalances = recorder.spans("membership.rebalance")

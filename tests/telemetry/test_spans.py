@@ -27,7 +27,7 @@ def names_of(spans: list[ReadableSpan]) -> list[str]:
 
 
 def test_a_join_is_a_span_from_the_subscription_to_stable() -> None:
-    """To the nanosecond, with its phases one after the other and the callback inside its phase."""
+    """Times are exact to the nanosecond; its phases follow each other, and the callback is inside its phase."""
     told = Told(callbacks_s=1.0).stable()
     (rebalance,) = told.rebalances
     assert times(rebalance) == (0, round(told.scene.brokers.now * NANOSECONDS))
@@ -40,7 +40,7 @@ def test_a_join_is_a_span_from_the_subscription_to_stable() -> None:
 
 
 def test_a_rebalance_says_whose_it_is_and_what_it_changed() -> None:
-    """Group, member and instance, the cause, the epochs, and how many partitions came and went."""
+    """It has group, member and instance id, the cause, the epochs, and how many partitions came and went."""
     told = Told(group_instance_id="clerk-1").stable()
     (rebalance,) = told.rebalances
     assert facts(rebalance) == {
@@ -62,7 +62,7 @@ def test_a_rebalance_says_whose_it_is_and_what_it_changed() -> None:
 
 
 def test_heartbeats_are_no_spans() -> None:
-    """A member that stays where it is has nothing to tell."""
+    """A stable member makes no spans."""
     told = Told().stable()
     before = len(told.recorder.spans())
     told.scene.pass_time(100.0)
@@ -70,7 +70,7 @@ def test_heartbeats_are_no_spans() -> None:
 
 
 def test_a_close_is_a_span_of_its_own() -> None:
-    """Partitions are given back in it, and it ends with the member."""
+    """It contains the release of the partitions, and ends with the member."""
     told = Told(callbacks_s=0.5).stable()
     told.scene.pass_time(30.0)
     told.close()
@@ -83,7 +83,7 @@ def test_a_close_is_a_span_of_its_own() -> None:
 
 
 def test_a_close_that_does_not_wait_for_a_callback_leaves_no_span_open() -> None:
-    """The callback ends with the member, and is said not to have returned."""
+    """The callback's span ends with the member, and says that the callback has not returned."""
     told = Told()
     told.scene.runner.takes_s[CallbackKind.ASSIGNED] = 1000.0
     told.ask(SUBSCRIBE)
@@ -95,7 +95,7 @@ def test_a_close_that_does_not_wait_for_a_callback_leaves_no_span_open() -> None
 
 
 def test_what_a_callback_raised_is_told_without_its_message() -> None:
-    """Its type and where it was raised: the message may quote a record."""
+    """The span has its type and stack. The message may quote a record."""
     told = Told()
     told.scene.runner.raises[CallbackKind.ASSIGNED] = RAISED
     told.ask(SUBSCRIBE)
@@ -112,7 +112,7 @@ def test_what_a_callback_raised_is_told_without_its_message() -> None:
 
 @pytest.mark.parametrize("policy", ["raise", "leave", "continue"])
 def test_no_span_quotes_what_a_callback_raised(policy: str) -> None:
-    """Neither as a cause nor as an outcome, whatever the policy does about it."""
+    """This holds for cause and outcome, and for every policy."""
     told = Told(callback_errors=policy)
     told.scene.runner.raises[CallbackKind.ASSIGNED] = RAISED
     told.ask(SUBSCRIBE)
@@ -124,7 +124,7 @@ def test_no_span_quotes_what_a_callback_raised(policy: str) -> None:
 
 
 def test_a_fence_is_one_rebalance_from_the_loss_to_stable_again() -> None:
-    """Losing, joining, assigning, acknowledging; its cause is the fence, and the join is an event in it."""
+    """Its phases are losing, joining, assigning, acknowledging; its cause is the fence, and the join is an event in it."""
     told = Told(callbacks_s=0.2).stable()
     told.drop()
     told.until_state(S.FENCED)
@@ -137,7 +137,7 @@ def test_a_fence_is_one_rebalance_from_the_loss_to_stable_again() -> None:
 
 
 def test_the_fence_of_a_member_that_owned_nothing_is_told_as_one() -> None:
-    """It joins again within the same step."""
+    """The member joins again within the same step."""
     told = Told()
     told.ask(Subscribe(frozenset({"nothing"})))
     told.until_state(S.STABLE)
@@ -149,7 +149,7 @@ def test_the_fence_of_a_member_that_owned_nothing_is_told_as_one() -> None:
 
 @pytest.mark.parametrize(("began_s", "waited_s"), [(0.5, 0.5), (-1.0, 0.0), (9.0, 2.0)])
 def test_a_callback_begins_when_it_began_and_not_when_it_was_wanted(began_s: float, waited_s: float) -> None:
-    """A clock that says it began before it was wanted, or after it returned, is not believed."""
+    """A begin before the callback was wanted, or after it returned, is corrected."""
     told = Told(callbacks_s=2.0)
     steps = told.stable().scene.steps
     recorder = Recorder(virtual(told.scene.brokers.clock))
@@ -160,14 +160,14 @@ def test_a_callback_begins_when_it_began_and_not_when_it_was_wanted(began_s: flo
 
 
 def _begun(step: Step, late_s: float) -> Step:
-    """The same step; if a callback returned in it, one that began so much later than it was wanted."""
+    """The step; if a callback returned in it, with a begin that is this much later than it was wanted."""
     if not isinstance(step.event, CallbackReturned) or step.before.call is None:
         return step
     return replace(step, event=replace(step.event, began_at=step.before.call.began_at + late_s, thread="poller"))
 
 
 def test_an_application_that_stops_polling_ends_its_rebalance_as_stale() -> None:
-    """It is not open until the next poll, which may never come; that one begins another."""
+    """The span does not stay open until the next poll, which may never come; that poll begins another one."""
     told = Told(callbacks_s=1.0, max_poll_interval_ms=20_000).stable()
     told.scene.worker.polled_at = told.scene.brokers.now
     told.scene.worker.post(Tick())
@@ -185,7 +185,7 @@ def test_an_application_that_stops_polling_ends_its_rebalance_as_stale() -> None
 
 
 def test_a_member_whose_thread_ended_leaves_no_span_open() -> None:
-    """What was under way is told as crashed."""
+    """Open spans end as crashed."""
     told = Told()
     told.scene.brokers.silent = {Heartbeat}
     told.ask(SUBSCRIBE)

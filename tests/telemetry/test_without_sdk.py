@@ -1,4 +1,4 @@
-"""Who has no SDK, or samples nothing, does not notice telemetry."""
+"""Without an SDK, or with a sampler that takes nothing, telemetry costs nearly nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(program: str) -> None:
 
 
 def a_life(rests_s: float = 60.0) -> list[Step]:
-    """A join, heartbeats, a leave and another join."""
+    """The steps of a join, heartbeats, a leave and another join."""
     scene = Scene.set(callbacks_s=1.0).stable().pass_time(rests_s)
     scene.worker.post(Unsubscribe())
     scene.until(lambda: scene.worker.member.state is S.UNSUBSCRIBED).stable()
@@ -53,18 +53,18 @@ def a_life(rests_s: float = 60.0) -> list[Step]:
 
 
 def test_the_sdk_is_not_loaded() -> None:
-    """Whether there is one is the application's business."""
+    """Only the application decides whether there is one."""
     run(MEMBER + NO_SDK)
 
 
 def test_either_provider_is_noticed_when_it_is_set() -> None:
-    """Metrics without traces, traces without metrics; the API's own stand-ins do not count."""
+    """There may be metrics without traces, or traces without metrics; the API's own placeholders do not count."""
     run(LISTENING.format(sdk="trace", name="tracer", kind="Tracer"))
     run(LISTENING.format(sdk="metrics", name="meter", kind="Meter"))
 
 
 def test_nothing_is_recorded_while_nobody_listens() -> None:
-    """Neither a span nor a number."""
+    """There is no span and no number."""
     recorder, steps = Recorder(), a_life()
     deaf = replace(recorder.backend, is_listening=lambda: False)
     telemetry = Telemetry(steps[0].before, deaf)
@@ -76,7 +76,7 @@ def test_nothing_is_recorded_while_nobody_listens() -> None:
 
 
 def test_who_comes_later_is_told_whole_rebalances_only() -> None:
-    """An SDK that is set while a member joins sees that one's leave, but no half of the join."""
+    """An SDK that is set while a member joins gets the member's leave, but not the second half of the join."""
     recorder, steps = Recorder(), a_life()
     listening: list[bool] = []
     telemetry = Telemetry(steps[0].before, replace(recorder.backend, is_listening=lambda: bool(listening)))
@@ -89,7 +89,7 @@ def test_who_comes_later_is_told_whole_rebalances_only() -> None:
 
 
 def test_who_comes_just_before_a_rebalance_is_told_all_of_it() -> None:
-    """Its beginning is looked at, however short the last look was ago."""
+    """A provider is looked for when a rebalance begins, even if the last look was a moment ago."""
     recorder, steps = Recorder(), a_life(rests_s=1.0)
     listening: list[bool] = []
     telemetry = Telemetry(steps[0].before, replace(recorder.backend, is_listening=lambda: bool(listening)))
@@ -101,7 +101,7 @@ def test_who_comes_just_before_a_rebalance_is_told_all_of_it() -> None:
 
 
 class WithoutRebalances(Sampler):
-    """Would sample everything else."""
+    """A sampler that takes all spans but rebalances."""
 
     def should_sample(self, *args: Any, **kwargs: Any) -> SamplingResult:
         sampled = "membership.rebalance" not in args
@@ -112,7 +112,7 @@ class WithoutRebalances(Sampler):
 
 
 def test_a_rebalance_that_is_not_sampled_is_counted_all_the_same() -> None:
-    """No span of it is made, and no child either."""
+    """It has no span, and no child spans."""
     recorder, steps = Recorder(sampler=WithoutRebalances()), a_life()
     recorder.told(steps, steps[0].before)
     assert recorder.spans() == []
@@ -120,7 +120,7 @@ def test_a_rebalance_that_is_not_sampled_is_counted_all_the_same() -> None:
 
 
 def test_a_step_without_an_sdk_costs_a_fraction_of_itself() -> None:
-    """Compared with the step it watches, which the same machine takes at the same time."""
+    """It is compared with the step itself, on the same machine at the same time."""
     assert not is_listening()
     steps = Scene.set().stable().pass_time(500.0).steps
     watching = quickest(lambda: Telemetry(steps[0].before).on_step, steps)
@@ -129,7 +129,7 @@ def test_a_step_without_an_sdk_costs_a_fraction_of_itself() -> None:
 
 
 def quickest(fresh: Callable[[], Callable[[Step], object]], steps: list[Step]) -> float:
-    """CPU seconds for all of them, undisturbed."""
+    """The smallest CPU time in seconds for all of the steps."""
 
     def once() -> float:
         action, began = fresh(), time.process_time()

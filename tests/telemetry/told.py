@@ -1,4 +1,4 @@
-"""A member in virtual time whose telemetry is recorded while it plays."""
+"""A member in virtual time whose telemetry is recorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CLIENT = Client(client_id="admin", host="/127.0.0.1")
 
 
 class Told:
-    """A scene, what watches it, and what was recorded."""
+    """A scene, its telemetry, and what was recorded."""
 
     def __init__(self, *, callbacks_s: float = 0.0, **config: object) -> None:
         self.scene = Scene.set(callbacks_s=callbacks_s, **config)
@@ -44,7 +44,7 @@ class Told:
         self.until(lambda: self.scene.worker.stopped)
 
     def drop(self) -> None:
-        """As an administrator, from outside: the next heartbeat is fenced."""
+        """Remove the member as an administrator would: its next heartbeat is fenced."""
         member = self.scene.worker.member
         leave = LeaveGroup(group_id="g", member_id=member.member_id, instance_id=None, reason="removed")
         self.scene.brokers.cluster.handle(member.coordinator, leave, self.scene.brokers.now, _CLIENT)

@@ -1,4 +1,4 @@
-"""Members on an embedded cluster that remember their callbacks."""
+"""Members on an embedded cluster that record their callbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests learn about a group from its coordinator."""
+"""What `ClusterAdmin` reports about a group."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def consuming(kafka: KafkaCluster, group: str, topic: str, partitions: int) -> I
 
 
 def test_describe_tells_who_owns_what(kafka: KafkaCluster, admin: ClusterAdmin) -> None:
-    """State, epochs, identity, and both assignments of the only member of a stable group."""
+    """The description has state, epochs, identity, and both assignments of the only member of a stable group."""
     admin.create_topic("described", partitions=2)
     with consuming(kafka, "described-group", "described", 2):
         group = admin.describe("described-group")
@@ -52,7 +52,7 @@ def test_describe_tells_who_owns_what(kafka: KafkaCluster, admin: ClusterAdmin) 
 
 
 def test_the_group_epoch_rises_with_the_topic(kafka: KafkaCluster, admin: ClusterAdmin) -> None:
-    """New partitions are a new epoch."""
+    """New partitions raise the epoch."""
     admin.create_topic("growing", partitions=1)
     admin.set_group_config("growing-group", consumer_heartbeat_interval_ms=100)
     with consuming(kafka, "growing-group", "growing", 1):
@@ -64,19 +64,19 @@ def test_the_group_epoch_rises_with_the_topic(kafka: KafkaCluster, admin: Cluste
 
 
 def test_a_group_nobody_joined_is_a_lookup_error(admin: ClusterAdmin) -> None:
-    """The coordinator's own words are in the message."""
+    """The message has the coordinator's own text."""
     with pytest.raises(LookupError, match="Group unheard-of not found"):
         admin.describe("unheard-of")
 
 
 def test_the_only_broker_coordinates(admin: ClusterAdmin) -> None:
-    """Brokers are numbered from 1, whether one asks for one group or for many."""
+    """Brokers are numbered from 1, for one group and for many."""
     assert admin.coordinator("any-group") == 1
     assert admin.coordinators(["any-group", "another"]) == {"any-group": 1, "another": 1}
 
 
 def test_a_group_may_have_a_short_session(admin: ClusterAdmin) -> None:
-    """The brokers' bounds let a test choose a session of seconds for its own group; nonsense is still refused."""
+    """The brokers' bounds let a test choose a session of seconds for its own group; invalid values are refused."""
     admin.set_group_config("short-group", consumer_session_timeout_ms=3000, consumer_heartbeat_interval_ms=200)
     with pytest.raises(KafkaException, match=r"consumer\.session\.timeout\.ms"):
         admin.set_group_config("short-group", consumer_session_timeout_ms=10)

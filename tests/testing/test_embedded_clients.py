@@ -1,4 +1,4 @@
-"""Real clients on an embedded cluster: confluent-kafka's, and our own."""
+"""Real clients on an embedded cluster: confluent-kafka's, and those of this library."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def fill(embedded: EmbeddedKafka, count: int, **more: Any) -> None:
 
 
 def read(consumer: Any, count: int) -> list[int]:
-    """So many records, by their values."""
+    """The values of this number of records."""
     found: list[int] = []
     for _ in range(1000):
         message = consumer.poll(0.1)
@@ -70,7 +70,7 @@ def read(consumer: Any, count: int) -> list[int]:
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "lz4", "zstd", "snappy"])
 def test_records_come_out_as_they_went_in(embedded: EmbeddedKafka, compression: str) -> None:
-    """In any compression, since the broker keeps batches as they came."""
+    """This holds for any compression, because the broker stores batches as they came."""
     producer = Producer(config(embedded, compression_type=compression))
     producer.produce("orders", "value", "key", partition=1, headers={"a": b"b"}, timestamp=1234)
     assert producer.flush(PATIENCE_S) == 0
@@ -83,14 +83,14 @@ def test_records_come_out_as_they_went_in(embedded: EmbeddedKafka, compression: 
 
 
 def test_an_idempotent_producer_writes_once_although_answers_are_lost(embedded: EmbeddedKafka) -> None:
-    """It sends its batches again, and the broker knows them."""
+    """It sends its batches again, and the broker recognises them."""
     embedded.lose_answer("Produce", 2)
     fill(embedded, 100, enable_idempotence=True)
     assert sum(embedded.end_offsets("orders").values()) == 100
 
 
 def test_offsets_are_found_by_time(embedded: EmbeddedKafka) -> None:
-    """Also inside of a batch."""
+    """They are found inside of a batch, too."""
     producer = Producer(config(embedded, linger_ms=100))
     for number in range(10):
         producer.produce("orders", str(number), partition=0, timestamp=1000 + number)
@@ -148,7 +148,7 @@ def poll_until(consumers: list[Any], condition: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_our_members_share_and_hand_over(embedded: EmbeddedKafka, protocol: str) -> None:
-    """Two members share the topic; when one leaves, the other owns all."""
+    """Two members share the topic; when one leaves, the other owns all partitions."""
     settings = {"bootstrap_servers": embedded.bootstrap_servers, "group_id": "g", **spoken(protocol)}
     with GroupMember(settings) as first, GroupMember(settings) as second:
         first.subscribe(["orders"])
@@ -162,7 +162,7 @@ def test_our_members_share_and_hand_over(embedded: EmbeddedKafka, protocol: str)
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_our_consumer_reads_commits_and_goes_on(embedded: EmbeddedKafka, protocol: str) -> None:
-    """The next incarnation starts where the last one has committed."""
+    """The next consumer starts where the last one has committed."""
     fill(embedded, 40)
     keys = config(embedded, group_id="g", group_protocol=protocol, auto_offset_reset="earliest")
     with Consumer(keys) as consumer:
@@ -176,7 +176,7 @@ def test_our_consumer_reads_commits_and_goes_on(embedded: EmbeddedKafka, protoco
 
 
 def test_a_static_member_that_died_is_taken_over(embedded: EmbeddedKafka) -> None:
-    """Its successor owns the same partitions at the same epoch; nothing is rebalanced."""
+    """Its successor owns the same partitions at the same epoch, without a rebalance."""
     settings = {"bootstrap_servers": embedded.bootstrap_servers, "group_id": "g"}
     dead = speak_as_a_member_that_dies(embedded)
     before = embedded.describe("g")
@@ -191,7 +191,7 @@ def test_a_static_member_that_died_is_taken_over(embedded: EmbeddedKafka) -> Non
 
 
 def speak_as_a_member_that_dies(embedded: EmbeddedKafka) -> str:
-    """Joins as instance "one", and is never heard of again. Returns its member id."""
+    """Join as instance "one", and send nothing more. Returns the member id."""
     member_id = str(uuid.uuid4())
     join = Heartbeat(
         group_id="g",
@@ -214,7 +214,7 @@ def speak_as_a_member_that_dies(embedded: EmbeddedKafka) -> str:
 
 
 def test_offsets_are_committed_with_their_transaction(embedded: EmbeddedKafka) -> None:
-    """And not with one that is aborted, whose records are read by nobody who reads what is committed."""
+    """Offsets and records of an aborted transaction do not count for readers of committed records."""
     fill(embedded, 4)
     embedded.create_topic("paid")
     keys = config(embedded, group_id="g", auto_offset_reset="earliest", enable_auto_commit=False)
@@ -237,7 +237,7 @@ def test_offsets_are_committed_with_their_transaction(embedded: EmbeddedKafka) -
 
 
 def test_a_second_producer_fences_the_first(embedded: EmbeddedKafka) -> None:
-    """Of two producers with one transactional id the later one wins."""
+    """Of two producers with one transactional id the later one is accepted."""
     old, new = (Producer(config(embedded, transactional_id="t")) for _ in range(2))
     old.init_transactions(PATIENCE_S)
     new.init_transactions(PATIENCE_S)
@@ -252,7 +252,7 @@ def test_a_second_producer_fences_the_first(embedded: EmbeddedKafka) -> None:
 
 
 def test_topics_are_created_grown_described_and_deleted(embedded: EmbeddedKafka) -> None:
-    """By confluent-kafka's AdminClient."""
+    """The requests are those of confluent-kafka's AdminClient."""
     admin = AdminClient(config(embedded))
     admin.create_topics([NewTopic("new", 2, 1)])["new"].result(PATIENCE_S)
     admin.create_partitions([NewPartitions("new", 5)])["new"].result(PATIENCE_S)
@@ -285,7 +285,7 @@ def test_groups_are_listed_described_and_deleted(embedded: EmbeddedKafka, protoc
 
 
 def test_offsets_are_listed_by_an_administrator(three_brokers: EmbeddedKafka) -> None:
-    """From all leaders."""
+    """They come from all leaders."""
     fill(three_brokers, 8)
     admin = AdminClient(config(three_brokers))
     wanted = {TheirPartition("orders", number): OffsetSpec.latest() for number in range(4)}  # type: ignore[no-untyped-call]
@@ -309,7 +309,7 @@ def test_a_group_follows_its_coordinator(three_brokers: EmbeddedKafka) -> None:
 
 
 def test_topics_of_two_clusters_are_not_taken_for_each_other() -> None:
-    """Ids of topics counted from 1 in each cluster, and a member of the second one was assigned the first one's topic."""
+    """Topic ids once counted from 1 in each cluster, so a member of the second cluster was assigned the first one's topic."""
     for topic in ("orders", "bills"):
         with (
             EmbeddedKafka(topics={topic: 2}, settings=QUICK) as cluster,
@@ -321,7 +321,7 @@ def test_topics_of_two_clusters_are_not_taken_for_each_other() -> None:
 
 
 def test_threads_that_start_it_at_once_start_one_cluster() -> None:
-    """The others are refused. Each used to start brokers, of which stop() ended some."""
+    """The other threads are refused. Each once started brokers, of which stop() ended some."""
     before = threading.active_count()
     cluster, refused = EmbeddedKafka(), []
 
@@ -342,7 +342,7 @@ def test_threads_that_start_it_at_once_start_one_cluster() -> None:
 
 
 def test_nothing_is_left_when_it_stops() -> None:
-    """Neither a thread nor a port, and it can be started again."""
+    """There is no thread and no open port, and the cluster can be started again."""
     embedded = EmbeddedKafka(topics={"orders": 1})
     for _ in range(2):
         with embedded:

@@ -1,4 +1,4 @@
-"""Commits with an epoch that is not the member's newest, as Kafka takes them since 4.3 (KIP-1251)."""
+"""Commits with an epoch that is not the member's newest, as Kafka accepts them since 4.3 (KIP-1251)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEARTBEAT, COMMIT = 68, 8
 
 
 class CommitGroup:
-    """A group `shop` of the topic `orders`, whose members send what a test tells them to."""
+    """A group `shop` of the topic `orders`, whose members send what a test gives them."""
 
     def __init__(self) -> None:
         self.brokers = Brokers(
@@ -28,7 +28,7 @@ class CommitGroup:
         self.topic = found.topic_id
 
     def heartbeat(self, member: str, epoch: int, owned: list[int] | None = None, **more: Any) -> int:
-        """The epoch that the member has after it."""
+        """Send a heartbeat; returns the member's epoch after it."""
         topics = None if owned is None else [{"topic_id": self.topic, "partitions": owned}] if owned else []
         answer = ask(
             self.brokers,
@@ -62,7 +62,7 @@ class CommitGroup:
 
 
 def test_what_was_held_at_an_older_epoch_may_be_committed_with_it() -> None:
-    """A member whose epoch has grown since it sent its commit was refused by embedded brokers."""
+    """Embedded brokers once refused a member whose epoch had risen since it sent its commit."""
     group = CommitGroup()
     first = group.join("a")
     assert group.commit("a", first, 1) == [0, 0]
@@ -79,7 +79,7 @@ def test_what_was_held_at_an_older_epoch_may_be_committed_with_it() -> None:
 
 
 def test_what_was_gained_later_may_not() -> None:
-    """Another member may have had it at that epoch."""
+    """Another member may have had the partition at that epoch."""
     group = CommitGroup()
     first = group.join("a")
     second = group.join("b")

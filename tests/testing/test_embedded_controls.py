@@ -1,4 +1,4 @@
-"""What a test can do to an embedded cluster, and what members make of it."""
+"""The faults that a test can cause on an embedded cluster, and how members react."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def embedded() -> Iterator[EmbeddedKafka]:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("how", ["fence", "expire_session"])
 def test_a_removed_member_loses_its_partitions_and_comes_back(embedded: EmbeddedKafka, protocol: str, how: str) -> None:
-    """Its callback is told that they are lost, and it owns them again after its next join."""
+    """Its lost callback runs, and it owns the partitions again after its next join."""
     heard = Heard()
     with member(embedded, protocol, heard) as one:
         one.wait_until(lambda snapshot: snapshot.owned == ALL, PATIENCE_S)
@@ -40,7 +40,7 @@ def test_a_removed_member_loses_its_partitions_and_comes_back(embedded: Embedded
 
 
 def test_a_member_is_found_by_its_instance_id(embedded: EmbeddedKafka) -> None:
-    """And one that is not there is a LookupError."""
+    """A member that does not exist is a LookupError."""
     with member(embedded, "consumer", Heard(), group_instance_id="one") as one:
         one.wait_until(lambda snapshot: snapshot.owned == ALL, PATIENCE_S)
         embedded.expire_session("one", group="shop")
@@ -50,7 +50,7 @@ def test_a_member_is_found_by_its_instance_id(embedded: EmbeddedKafka) -> None:
 
 
 def test_sessions_end_when_the_clock_jumps(embedded: EmbeddedKafka) -> None:
-    """A member that sends no heartbeat in that time is removed; one that is paused sends none."""
+    """A member that sends no heartbeat in that time is removed; a paused member sends none."""
     with member(embedded, "consumer", Heard()) as one:
         one.wait_until(lambda snapshot: snapshot.owned == ALL, PATIENCE_S)
         before = one.snapshot.epoch
@@ -60,7 +60,7 @@ def test_sessions_end_when_the_clock_jumps(embedded: EmbeddedKafka) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_coordinator_moves(protocol: str) -> None:
-    """The member finds it again, and keeps what it has."""
+    """The member finds it again, and keeps its partitions."""
     heard = Heard()
     with EmbeddedKafka(3, topics={"orders": 4}, settings=QUICK) as embedded, member(embedded, protocol, heard) as one:
         one.wait_until(lambda snapshot: snapshot.owned == ALL, PATIENCE_S)
@@ -73,7 +73,7 @@ def test_the_coordinator_moves(protocol: str) -> None:
 
 
 def test_a_commit_is_refused_and_tried_again(embedded: EmbeddedKafka) -> None:
-    """Each partition of the request gets the code, as many times as was asked for."""
+    """Each partition of the request gets the code, for the given number of requests."""
     with member(embedded, "consumer", Heard()) as one:
         one.wait_until(lambda snapshot: snapshot.owned == ALL, PATIENCE_S)
         embedded.refuse("OffsetCommit", Code.COORDINATOR_LOAD_IN_PROGRESS, times=2)
@@ -83,7 +83,7 @@ def test_a_commit_is_refused_and_tried_again(embedded: EmbeddedKafka) -> None:
 
 
 def test_a_lost_answer_is_asked_for_again(embedded: EmbeddedKafka) -> None:
-    """The commit was done before the connection ended."""
+    """The commit was carried out before the connection ended."""
     with member(embedded, "consumer", Heard()) as one:
         one.wait_until(lambda snapshot: snapshot.owned == ALL, PATIENCE_S)
         embedded.lose_answer("OffsetCommit")
@@ -92,7 +92,7 @@ def test_a_lost_answer_is_asked_for_again(embedded: EmbeddedKafka) -> None:
 
 
 def test_answers_are_delayed(embedded: EmbeddedKafka) -> None:
-    """Metadata takes as long as was asked for, by the clock of the cluster."""
+    """Metadata takes the given time, by the clock of the cluster."""
     embedded.delay("Metadata", 3600)
     done = threading.Event()
 
@@ -111,7 +111,7 @@ def test_answers_are_delayed(embedded: EmbeddedKafka) -> None:
 
 
 def test_brokers_that_are_paused_say_nothing(embedded: EmbeddedKafka) -> None:
-    """A connection is made by the system, and its request is answered when they go on."""
+    """The system accepts the connection, and the request is answered when the brokers go on."""
     embedded.pause()
     producer = Producer({"bootstrap.servers": embedded.bootstrap_servers, "log_level": 0})
     producer.produce("orders", "x")
@@ -122,7 +122,7 @@ def test_brokers_that_are_paused_say_nothing(embedded: EmbeddedKafka) -> None:
 
 
 def test_connections_end_and_are_made_again(embedded: EmbeddedKafka) -> None:
-    """A member that is cut off connects again, and notices nothing else."""
+    """A member that is disconnected connects again, and is not affected otherwise."""
     heard = Heard()
     with member(embedded, "consumer", heard) as one:
         one.wait_until(lambda snapshot: snapshot.owned == ALL, PATIENCE_S)
@@ -148,13 +148,13 @@ def test_topics_grow_and_go(embedded: EmbeddedKafka) -> None:
 
 
 def test_a_condition_that_does_not_come_true(embedded: EmbeddedKafka) -> None:
-    """A TimeoutError, also if what it looks for is never there."""
+    """This is a TimeoutError, even if the condition raises LookupError."""
     with pytest.raises(TimeoutError, match=r"0.05 s"):
         embedded.wait_for(lambda: embedded.describe("nothing"), 0.05)
 
 
 def test_a_condition_of_a_cluster_that_is_stopped(embedded: EmbeddedKafka) -> None:
-    """It cannot come true any more: the wait went on to its end."""
+    """The wait ends, because the condition cannot come true any more; it once went on until its timeout."""
     at_work = threading.Event()
 
     def stop() -> None:
@@ -170,13 +170,13 @@ def test_a_condition_of_a_cluster_that_is_stopped(embedded: EmbeddedKafka) -> No
 
 @pytest.mark.parametrize("partitions", [0, 10_001])
 def test_new_topics_have_a_size_that_a_process_can_hold(partitions: int) -> None:
-    """A topic that was made by itself took the memory of ten million partitions."""
+    """A topic that was created automatically once took the memory of ten million partitions."""
     with pytest.raises(ConfigError, match=r"num\.partitions is a whole number from 1 to 10000"):
         EmbeddedKafka(settings={"num.partitions": partitions})
 
 
 def test_what_is_not_kafka_is_disconnected(embedded: EmbeddedKafka) -> None:
-    """And others are served as before."""
+    """Other clients are served as before."""
     host, port = embedded.bootstrap_servers.split(":")
     for octets in (b"GET / HTTP/1.1\r\n\r\n", b"\0\0\0\x08\x7f\xff\0\0\0\0\0\0", b"\0\0\0\x05\0\x12\0\0x"):
         with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
@@ -191,7 +191,7 @@ def test_without_a_start_there_is_a_sentence() -> None:
 
 
 def in_child(action: Callable[[], None]) -> None:
-    """Runs it in a forked child, which must succeed."""
+    """Run the function in a forked child, which must succeed."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -204,7 +204,7 @@ def in_child(action: Callable[[], None]) -> None:
 
 
 def test_a_forked_child_does_not_control_the_parents_brokers(embedded: EmbeddedKafka) -> None:
-    """Its controls acted on a dead copy. Clients in the child reach the parent's brokers."""
+    """Its methods once acted on a dead copy. Clients in the child reach the parent's brokers."""
 
     def child() -> None:
         with pytest.raises(ForkedKafkaError, match="belongs to the parent process"):
@@ -220,7 +220,7 @@ def test_a_forked_child_does_not_control_the_parents_brokers(embedded: EmbeddedK
 
 
 def test_a_forked_child_does_not_keep_the_ports() -> None:
-    """A cluster that its parent has stopped took connections for as long as the child lived, and answered none."""
+    """A stopped cluster once accepted connections for as long as a child lived, and answered none."""
     with EmbeddedKafka() as kafka:
         host, _, port = kafka.bootstrap_servers.rpartition(":")
         (reader, writer), (told, tell) = os.pipe(), os.pipe()
@@ -239,21 +239,21 @@ def test_a_forked_child_does_not_keep_the_ports() -> None:
 
 
 def test_a_wait_ends_when_the_cluster_is_stopped(embedded: EmbeddedKafka) -> None:
-    """It waited on until its timeout."""
+    """It once went on until its timeout."""
     threading.Timer(0.1, embedded.stop).start()
     with pytest.raises(RuntimeError, match="does not run"):
         embedded.wait_for(lambda: False, 100.0)
 
 
 def test_more_partitions_than_a_topic_can_have_are_refused() -> None:
-    """They were accepted, and topics that were created by themselves failed later."""
+    """They were once accepted, and automatic topics failed later."""
     for count in (0, 10_001):
         with pytest.raises(ConfigError, match=r"num\.partitions is a whole number from 1 to 10000"):
             EmbeddedKafka(settings={"num.partitions": count})
 
 
 def test_clients_see_the_racks_of_brokers() -> None:
-    """In the metadata; one for each broker, not more."""
+    """The metadata has one rack for each broker."""
     with EmbeddedKafka(2, racks=["east", "west"]) as kafka:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
         found = admin.describe_cluster().result(PATIENCE_S)

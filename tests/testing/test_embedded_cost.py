@@ -1,4 +1,4 @@
-"""What an embedded cluster costs, by processor time and memory: a busy machine must change neither."""
+"""The cost of an embedded cluster, in processor time and memory, which a busy machine does not change."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def broker() -> Iterator[Broker]:
 
 
 def test_it_is_ready_within_a_tenth_of_a_second() -> None:
-    """With three brokers: they answer when start() returns."""
+    """Three brokers answer when start() returns."""
     before = time.thread_time()  # Clients of other tests in this process may have threads that still run.
     with EmbeddedKafka(3, topics={"orders": 6}):
         assert time.thread_time() - before < 0.1
 
 
 def test_it_takes_thirty_megabytes(broker: Broker) -> None:
-    """With Python and all that it imports."""
+    """This includes Python and all imports."""
     assert broker.memory() < 30 * MIB
 
 
 def test_it_takes_and_gives_fifty_thousand_records_per_second_of_processor_time(broker: Broker) -> None:
-    """Of a hundred bytes, by confluent-kafka."""
+    """Confluent-kafka sends records of a hundred bytes."""
     before = broker.cpu_s()
     # On a busy machine few records come within the default linger of 5 ms, and each request has its own cost.
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.servers, "linger.ms": 1000})

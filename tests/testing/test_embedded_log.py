@@ -18,7 +18,7 @@ _GZIP = 1
 def batch(
     count: int = 1, *, producer_id: int = -1, epoch: int = 0, sequence: int = 0, attributes: int = 0, first_ms: int = 0
 ) -> bytes:
-    """Records with empty values, a millisecond apart. The checksum is left out: brokers of ours do not compare it."""
+    """Records with empty values, a millisecond apart, without a checksum, which embedded brokers do not compare."""
     records = b"".join(bytes([14, 0, 2 * number, 2 * number, 1, 0, 0, 0]) for number in range(count))
     body = gzip.compress(records) if attributes & _GZIP else records
     last = count - 1
@@ -50,7 +50,7 @@ def test_a_fetch_is_limited_by_size_but_never_starves() -> None:
 
 
 def test_batches_come_once_and_in_order() -> None:
-    """A batch that is sent again is not kept twice; one that is missing, or of an old epoch, is refused."""
+    """A batch that is sent again is not stored twice; a batch out of order, or of an old epoch, is refused."""
     log = PartitionLog()
     assert log.append(batch(2, producer_id=7)) == (0, 0)
     assert log.append(batch(1, producer_id=7, sequence=2)) == (0, 2)
@@ -63,7 +63,7 @@ def test_batches_come_once_and_in_order() -> None:
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_an_open_transaction_holds_the_stable_end_back(committed: bool) -> None:
-    """Until its marker is written; an aborted one is told to readers."""
+    """It does so until its marker is written; readers are told of aborted transactions."""
     log = PartitionLog()
     log.append(batch())
     log.append(batch(2, producer_id=7, attributes=_TRANSACTIONAL))
@@ -78,7 +78,7 @@ def test_an_open_transaction_holds_the_stable_end_back(committed: bool) -> None:
 
 @pytest.mark.parametrize("attributes", [0, _GZIP])
 def test_a_record_is_found_by_its_time(attributes: int) -> None:
-    """Also in a batch that is compressed with gzip."""
+    """It is found in a batch that is compressed with gzip, too."""
     log = PartitionLog()
     log.append(batch(5, first_ms=100, attributes=attributes))
     log.append(batch(5, first_ms=200, attributes=attributes))
@@ -87,7 +87,7 @@ def test_a_record_is_found_by_its_time(attributes: int) -> None:
 
 
 def test_what_is_deleted_cannot_be_read() -> None:
-    """Batches go as a whole, and the start is where it was asked for."""
+    """Only whole batches are deleted, and the start is the given offset."""
     log = PartitionLog()
     log.append(batch(3))
     log.append(batch(3))
@@ -101,7 +101,7 @@ def test_what_is_deleted_cannot_be_read() -> None:
     "octets", [b"x", batch()[:-1], batch()[:16] + b"\1" + batch()[17:], b"\0" * 100], ids=["short", "cut", "old", "nil"]
 )
 def test_what_is_no_batch_is_corrupt(octets: bytes) -> None:
-    """It is refused, and nothing is kept."""
+    """It is refused, and nothing is stored."""
     log = PartitionLog()
     with pytest.raises(CorruptRecordsError):
         split(octets)

@@ -1,4 +1,4 @@
-"""Groups in which both protocols are spoken, on an embedded cluster: members move from one to the other while the group runs."""
+"""Groups with members of both protocols on an embedded cluster: members change their protocol while the group runs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def embedded() -> Iterator[EmbeddedKafka]:
 
 @pytest.fixture
 def join(embedded: EmbeddedKafka) -> Iterator[Join]:
-    """A member of the group with that protocol, which leaves at the end."""
+    """A member of the group with that protocol, which leaves at the end of the block."""
     with contextlib.ExitStack() as stack:
         yield lambda protocol, **more: stack.enter_context(member(embedded, protocol, Heard(), **more))
 
 
 def wait_shared(embedded: EmbeddedKafka, *members: GroupMember) -> None:
-    """Until these share the partitions evenly, each of them once."""
+    """Wait until exactly these members share the partitions evenly."""
 
     def shared() -> bool:
         shares = [one.snapshot.owned for one in members]
@@ -46,7 +46,7 @@ def wait_shared(embedded: EmbeddedKafka, *members: GroupMember) -> None:
 def test_a_group_moves_to_the_consumer_protocol_and_back(
     embedded: EmbeddedKafka, join: Join, strategies: list[str]
 ) -> None:
-    """By one restart after the other; the group is one of the consumer protocol as long as one member speaks it."""
+    """Members restart one after the other; the group is a KIP-848 group while it has a KIP-848 member."""
     classic = functools.partial(join, "classic", partition_assignment_strategy=strategies)
     first, second = classic(), classic()
     wait_shared(embedded, first, second)
@@ -59,7 +59,7 @@ def test_a_group_moves_to_the_consumer_protocol_and_back(
 
 @pytest.mark.parametrize("protocols", [("classic", "consumer"), ("consumer", "classic")], ids=str)
 def test_a_static_member_changes_its_protocol(embedded: EmbeddedKafka, join: Join, protocols: tuple[str, str]) -> None:
-    """It has its partitions again under another member id, and the other member keeps its own."""
+    """It gets its partitions again under another member id, and the other member keeps its own."""
     before, after = protocols
     other, one = join(before), join(before, group_instance_id="one")
     wait_shared(embedded, other, one)
@@ -68,7 +68,7 @@ def test_a_static_member_changes_its_protocol(embedded: EmbeddedKafka, join: Joi
 
 
 def test_commits_of_both_kinds_of_members(embedded: EmbeddedKafka, join: Join) -> None:
-    """Each by its own idea of an epoch."""
+    """Each commits with its own epoch or generation."""
     members = join("classic"), join("consumer")
     wait_shared(embedded, *members)
     for one in members:
@@ -77,7 +77,7 @@ def test_commits_of_both_kinds_of_members(embedded: EmbeddedKafka, join: Join) -
 
 
 def test_a_session_of_a_classic_member_ends_in_a_mixed_group(embedded: EmbeddedKafka, join: Join) -> None:
-    """The others get its partitions, and it joins again."""
+    """The other members get its partitions, and it joins again."""
     members = join("classic"), join("consumer")
     wait_shared(embedded, *members)
     embedded.expire_session(members[0].snapshot.member_id)
@@ -87,7 +87,7 @@ def test_a_session_of_a_classic_member_ends_in_a_mixed_group(embedded: EmbeddedK
 
 @pytest.mark.parametrize("policy", ["disabled", "downgrade"])
 def test_a_policy_that_allows_no_upgrade(policy: str) -> None:
-    """The first member of the consumer protocol is refused while the classic group has members."""
+    """The first KIP-848 member is refused while the classic group has members."""
     settings: dict[str, str | int] = {**QUICK} | {"group.consumer.migration.policy": policy}
     with (
         EmbeddedKafka(topics={"orders": 4}, settings=settings) as embedded,

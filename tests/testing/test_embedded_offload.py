@@ -1,4 +1,4 @@
-"""Assignments that are computed beside the heartbeats (KIP-1263): no release of Kafka has that yet, so no real broker is beside."""
+"""Assignments that are computed in the background (KIP-1263). No release of Kafka has that yet, so there is no real broker to compare with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL = frozenset(TopicPartition("orders", number) for number in range(4))
 
 
 class Group:
-    """Members that send heartbeats to a coordinator, each with the epoch that it was last told."""
+    """Members that send heartbeats to a coordinator, each with the epoch of its last answer."""
 
     def __init__(self) -> None:
         settings = CoordinatorSettings(assignment_interval_s=0.0, offloads_assignor=True)
@@ -30,7 +30,7 @@ class Group:
         self._owned: dict[str, Any] = {}
 
     def beat(self, name: str) -> tuple[int, int]:
-        """The epoch of the answer, and how many partitions the member has by then."""
+        """Send a heartbeat; returns the epoch of the answer, and the number of the member's partitions."""
         epoch = self._epochs.get(name, 0)
         request = Heartbeat(
             group_id="shop",
@@ -55,7 +55,7 @@ def test_the_first_answer_is_epoch_1_and_empty() -> None:
 
 
 def test_targets_count_from_the_next_heartbeat_of_any_member() -> None:
-    """A newcomer is told the epoch of the targets that there are; who comes next tells the coordinator of the new ones."""
+    """A new member gets the epoch of the present targets; with the next heartbeat of any member the new targets are used."""
     group = Group()
     group.beat("a")
     group.beat("a")
@@ -66,7 +66,7 @@ def test_targets_count_from_the_next_heartbeat_of_any_member() -> None:
 
 
 def test_members_share_and_a_static_one_comes_back() -> None:
-    """Ours, through sockets: a restart moves nothing, as without it."""
+    """With members of this library through sockets, a restart moves nothing, as without the setting."""
     with (
         EmbeddedKafka(topics={"orders": 4}, settings=OFFLOADING) as embedded,
         member(embedded, "consumer", Heard(), group_instance_id="one") as one,
@@ -82,7 +82,7 @@ def test_members_share_and_a_static_one_comes_back() -> None:
 
 @pytest.mark.parametrize("made_by", [Consumer, confluent_kafka.Consumer], ids=["ours", "confluent"])
 def test_consumers_read(made_by: Any) -> None:
-    """Of both libraries, from the start that was committed nowhere."""
+    """Consumers of both libraries start at the beginning, because nothing is committed."""
     with EmbeddedKafka(topics={"orders": 4}, settings=OFFLOADING) as embedded:
         producer = confluent_kafka.Producer({"bootstrap.servers": embedded.bootstrap_servers})
         producer.produce("orders", "pears")

@@ -1,4 +1,4 @@
-"""Every request that an embedded broker offers, in every version, without sockets."""
+"""Every request that an embedded broker supports, in every version, without sockets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def brokers() -> Brokers:
 
 
 def ask(asked: Brokers, api_key: int, version: int, **fields: Any) -> Any:
-    """The answer as kio itself reads it; None if none was given before its time."""
+    """The answer as kio reads it; None if there was none in time."""
     schema: Any = load_request_schema(api_key, version)
     header = schema.__header_schema__(
         request_api_key=api_key, request_api_version=version, correlation_id=5, client_id="me"
@@ -54,7 +54,7 @@ def ask(asked: Brokers, api_key: int, version: int, **fields: Any) -> Any:
 def test_each_version_is_answered_as_kio_reads_it(
     name: str, api_key: int, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also a request that says nothing, and one that is refused on purpose."""
+    """This includes an empty request, and a request that is refused by a fault."""
     asked = brokers()
     first = ask(asked, api_key, version)
     asked.faults.codes[name].append((int(Code.NOT_COORDINATOR), 1))
@@ -83,7 +83,7 @@ def test_each_version_is_answered_as_kio_reads_it(
     ],
 )
 def test_a_refusal_has_the_code_where_kafka_has_it(api_key: int, version: int, fields: dict[str, Any]) -> None:
-    """For each group, topic or partition that the request names, and with its name."""
+    """Each group, topic or partition in the request gets it, with its name."""
     asked = brokers()
     asked.faults.codes[APIS[api_key].name].append((int(Code.REQUEST_TIMED_OUT), 1))
     shown = repr(ask(asked, api_key, version, **fields))
@@ -92,7 +92,7 @@ def test_a_refusal_has_the_code_where_kafka_has_it(api_key: int, version: int, f
 
 
 def test_what_a_broker_lacks_ends_the_connection() -> None:
-    """Except for ApiVersions, which tells a newer client what there is."""
+    """ApiVersions is an exception: the answer tells a newer client which versions there are."""
     answers: list[bytes | NoAnswer] = []
     asked = brokers()
     for api_key, version in ((17, 1), (0, 2), (18, 99)):

@@ -1,4 +1,4 @@
-"""Nothing a test run starts may outlive it, however the run ends."""
+"""No process or directory of a test run may outlive it, however the run ends."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ time.sleep(600)
 
 
 def is_gone(pid: int) -> bool:
-    """No such process, or one that only waits to be reaped by whoever inherited it."""
+    """Whether there is no such process, or only a zombie."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], check=False, capture_output=True, text=True)
     return state.stdout.strip()[:1] in {"", "Z"}
 
 
 def await_gone(pid: int, directory: str) -> bool:
-    """Whether both vanish within a bound that is generous even on a busy machine."""
+    """Whether both end within a limit that is generous for a busy machine."""
     for _ in range(300):
         if is_gone(pid) and not (directory and Path(directory).exists()):
             return True
@@ -68,7 +68,7 @@ def test_nothing_outlives_a_killed_owner(owner: str) -> None:
 
 
 def test_an_owner_that_ends_takes_its_processes_along() -> None:
-    """When the owner ends by itself, all is gone before its exit code can be read."""
+    """When the owner ends by itself, all is removed before its exit code can be read."""
     owner = SLEEPER_OWNER.replace("time.sleep(600)", "process.returncode = 0")
     done = subprocess.run([sys.executable, "-c", owner], check=True, capture_output=True, text=True)
     pid, directory = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""Which Java is found."""
+"""How Java is found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fake_java(directory: Path, version: str) -> Path:
-    """A `java` that knows nothing but its version."""
+    """A `java` that only reports its version."""
     java = directory / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-01-01' >&2\n")
@@ -30,21 +30,21 @@ def test_the_major_version_is_read(tmp_path: Path, version: str, major: int) -> 
 
 
 def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever sets JAVA_HOME means it."""
+    """A user who sets JAVA_HOME wants that Java."""
     java = fake_java(tmp_path, "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert find_java() == java
 
 
 def test_an_old_java_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kafka 4 does not run on Java 11, so finding it is finding nothing."""
+    """Kafka 4 does not run on Java 11."""
     java = fake_java(tmp_path, "11.0.2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert find_java() != java
 
 
 def test_the_cache_may_be_named_from_here_or_from_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brokers run elsewhere: with a relative path they found none of their classes."""
+    """Brokers run in another directory: with a relative path they once found none of their classes."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("cache", "./cache", "~/cache"):
@@ -53,7 +53,7 @@ def test_the_cache_may_be_named_from_here_or_from_home(tmp_path: Path, monkeypat
 
 
 def test_missing_jars_are_an_error_that_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an empty cache a cluster cannot be made, and the message names the remedy."""
+    """With an empty cache no cluster can be made, and the message names the command."""
     monkeypatch.setenv("MEMBERSHIP_CLIENT_CACHE", str(tmp_path))
     assert cached_kafka_jars() is None
     with pytest.raises(KafkaUnavailableError, match=r"scripts/provide\.py kafka-3\.9\.1"):

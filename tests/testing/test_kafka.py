@@ -1,4 +1,4 @@
-"""The launcher of real brokers, tried on real brokers."""
+"""`KafkaCluster`, tested with real brokers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_started_broker_serves(kafka: KafkaCluster) -> None:
 
 
 def test_the_log_can_be_read(kafka: KafkaCluster) -> None:
-    """The broker's own words, at INFO, are there without its configuration dumps."""
+    """It has the broker's lines at INFO, without dumps of its configuration."""
     assert "Kafka Server started" in kafka.log()
     assert "KafkaConfig values" not in kafka.log()
 
@@ -61,7 +61,7 @@ def test_a_killed_broker_keeps_its_data(kafka_factory: Callable[..., KafkaCluste
 
 
 def test_settings_reach_the_broker(kafka_factory: Callable[..., KafkaCluster]) -> None:
-    """A test's own settings win over the defaults of the launcher."""
+    """A test's own settings override the defaults of `KafkaCluster`."""
     kafka = kafka_factory(settings={"auto.create.topics.enable": "true", "num.partitions": 7})
     admin = ClusterAdmin(kafka.bootstrap_servers)
     produce(kafka, "automatic", b"x")
@@ -69,13 +69,13 @@ def test_settings_reach_the_broker(kafka_factory: Callable[..., KafkaCluster]) -
 
 
 def test_a_broker_that_cannot_start_says_why(kafka_factory: Callable[..., KafkaCluster]) -> None:
-    """The error of a failed start carries the end of the broker's log."""
+    """The error has the end of the broker's log."""
     with pytest.raises(KafkaStartError, match=r"offsets\.topic\.replication\.factor"):
         kafka_factory(settings={"offsets.topic.replication.factor": "many"})
 
 
 def test_a_paused_broker_is_silent_and_recovers(kafka_factory: Callable[..., KafkaCluster]) -> None:
-    """SIGSTOP makes a broker mute without closing its port; SIGCONT brings it back."""
+    """After SIGSTOP a broker does not answer, and its port stays open; after SIGCONT it answers."""
     kafka = kafka_factory()
     broker = kafka._brokers[1]
     kafka.pause(1)

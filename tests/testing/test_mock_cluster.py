@@ -1,4 +1,4 @@
-"""The mock cluster, as far as we rely on it."""
+"""The properties of the mock cluster on which tests rely."""
 
 from __future__ import annotations
 

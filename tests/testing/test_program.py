@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The program with its input at an end, so that it would stop a broker at once."""
+    """Run the program with its input at an end, so that it would stop a broker at once."""
     return subprocess.run(
         [sys.executable, "-m", "membership_client.testing", *arguments],
         stdin=subprocess.DEVNULL,
@@ -50,9 +50,9 @@ def test_help_says_what_the_program_does(option: str) -> None:
         ("num.partitions=many", "num.partitions is a whole number, not 'many'"),
         (
             "num.io.threads=2",
-            "'num.io.threads' is no setting of an embedded broker. It has auto.create.topics.enable, ",
+            "'num.io.threads' is not a setting of an embedded broker. It has auto.create.topics.enable, ",
         ),
-        ("--topic=orders", "'orders' is no topic; write NAME=PARTITIONS"),
+        ("--topic=orders", "'orders' is not a topic; write NAME=PARTITIONS"),
         ("--brokers=0", "brokers must be a whole number from 1 to 100"),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_wrong_argument_is_told_in_a_sentence(argument: str, words: str) -> No
 
 
 def test_it_serves_until_its_input_ends() -> None:
-    """The line of JSON says where, and the topics are there."""
+    """The line of JSON has the address, and the topics exist."""
     command = [sys.executable, "-m", "membership_client.testing", "--topic", "orders=3"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None

@@ -1,4 +1,4 @@
-"""scripts/provide.py: what is there is verified, and nothing is installed on the system without being asked."""
+"""scripts/provide.py verifies what is there, and installs nothing on the system without consent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run_provide(thing: str, cache: Path) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def apt_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package manager that writes down how it is called; installing leaves the file `installed`."""
+    """A package manager that records its calls; an installation makes the file `installed`."""
     calls, apt = tmp_path / "calls", tmp_path / "bin" / "apt-get"
     apt.parent.mkdir()
     apt.write_text(
@@ -47,7 +47,7 @@ def program(tmp_path: Path) -> Program:
 
 
 def test_without_consent_a_missing_program_is_named_with_its_command(program: Program, apt_calls: Path) -> None:
-    """Nothing is installed; the reader can type the command, or allow it."""
+    """Nothing is installed; the user can type the command, or allow it."""
     with pytest.raises(MissingProgramError, match=r"Thing 3 .* 'apt-get install --yes .* thing-new', or pass --yes"):
         program.install_once()
     assert all("--simulate" in call for call in apt_calls.read_text().splitlines())
@@ -57,7 +57,7 @@ def test_without_consent_a_missing_program_is_named_with_its_command(program: Pr
 def test_with_consent_it_is_installed(
     program: Program, apt_calls: Path, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the package lists were read, the first package that the manager knows; once."""
+    """The package lists are read, and the first package that the manager knows is installed, once."""
     monkeypatch.setenv(*variable.split("="))
     program.install_once()
     program.install_once()
@@ -66,7 +66,7 @@ def test_with_consent_it_is_installed(
 
 
 def test_an_installation_that_brings_nothing_is_an_error(apt_calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command and its exit code are in the text."""
+    """The text has the command and its exit code."""
     monkeypatch.setenv("CI", "true")
     with pytest.raises(MissingProgramError, match=r"thing' ended with code 0 and Thing 3 was not found"):
         Program("Thing 3", lambda: False, {APT: ("thing",)}).install_once()
@@ -75,7 +75,7 @@ def test_an_installation_that_brings_nothing_is_an_error(apt_calls: Path, monkey
 @pytest.mark.kafka
 @pytest.mark.parametrize("spoil", ["alter", "remove", "add"])
 def test_cached_jars_are_compared_with_their_checksums(tmp_path: Path, spoil: str) -> None:
-    """That some are there used to be enough: a truncated jar stayed in the cache for good."""
+    """A truncated jar once stayed in the cache, because only its presence was checked."""
     for jar in kafka_directory().glob("*.jar"):
         (tmp_path / jar.name).hardlink_to(jar)
     bundle = Bundle("Kafka", tmp_path, f"kafka-jars-{KAFKA_VERSION}.sha256", "")
@@ -100,13 +100,13 @@ def test_two_processes_do_not_provide_the_same_thing_at_once(tmp_path: Path, mon
 
 @pytest.mark.parametrize("thing", ["kafak", "kafka-", "kafka-2.8.2/../../x", "--help"])
 def test_an_unknown_thing_is_refused_with_the_list(thing: str, tmp_path: Path) -> None:
-    """Before anything is provided."""
+    """The error comes before anything is provided."""
     _, told = run_provide(thing, tmp_path).communicate(timeout=60)
     assert told.startswith(f"error: {thing} is unknown. This provides: java, browser, prometheus, spark")
 
 
 def test_a_cache_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> None:
-    """As when a file has its name, or the user may not write there."""
+    """A file has its name, for instance, or the user may not write there."""
     (tmp_path / "file").touch()
     _, told = run_provide("java", tmp_path / "file").communicate(timeout=60)
     assert told.startswith("error: [Errno 17] File exists")
@@ -114,7 +114,7 @@ def test_a_cache_that_cannot_be_used_is_told_in_a_sentence(tmp_path: Path) -> No
 
 
 def test_another_pyspark_is_that_of_its_lock_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that was installed from an older lock file, or whose installation was interrupted, is not taken for it."""
+    """An installation from an older lock file, or an interrupted one, does not count."""
     lock = tmp_path / "requirements-pyspark-9.9.txt"
     monkeypatch.setattr(fetch_pyspark, "lock_of", lambda _: lock)
     lock.write_text("pyspark==9.9 --hash=new\n")

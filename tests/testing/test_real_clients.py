@@ -1,4 +1,4 @@
-"""Clients that take an embedded broker for Kafka: each produces, shares a group, is rebalanced, commits and leaves on it."""
+"""Clients of other libraries on an embedded broker: each produces, shares a group, is rebalanced, commits and leaves."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Reader(Protocol):
         """The records that came within a tenth of a second."""
 
     def commit(self) -> None:
-        """What was read."""
+        """Commit the records that were read."""
 
     def close(self) -> None: ...
 
 
 class Client(Protocol):
-    """A library."""
+    """The functions of one library."""
 
     def produce(self, values: list[str]) -> None: ...
 
@@ -216,7 +216,7 @@ class Aiokafka:
 
 @pytest.mark.parametrize("client", [Confluent, ConfluentClassic, Ours, OursClassic, KafkaPython, Aiokafka])
 def test_a_python_client_takes_it_for_kafka(embedded: EmbeddedKafka, client: type[Any]) -> None:
-    """Records, a rebalance in which nothing is lost, commits of all of them, and leaves that others notice at once."""
+    """Records are produced, a rebalance loses none, all are committed, and others notice a leave at once."""
     library: Client = client(embedded.bootstrap_servers)
     early, late = [f"early-{number}" for number in range(20)], [f"late-{number}" for number in range(20)]
     library.produce(early)
@@ -233,7 +233,7 @@ def test_a_python_client_takes_it_for_kafka(embedded: EmbeddedKafka, client: typ
 
 
 def read_all(embedded: EmbeddedKafka, readers: list[Reader], values: list[str]) -> None:
-    """Until these have been read, and committed."""
+    """Wait until these records have been read and committed."""
     found: set[str] = set()
 
     def turn() -> bool:
@@ -248,7 +248,7 @@ def read_all(embedded: EmbeddedKafka, readers: list[Reader], values: list[str]) 
 
 
 def share(embedded: EmbeddedKafka, readers: list[Reader]) -> None:
-    """Until the readers have the partitions in equal shares."""
+    """Wait until the readers have equal shares of the partitions."""
 
     def turn() -> bool:
         for reader in readers:
@@ -263,7 +263,7 @@ def shares(embedded: EmbeddedKafka) -> list[int]:
 
 
 def test_kafka_python_administers_it(embedded: EmbeddedKafka) -> None:
-    """Topics come, grow and go; groups are listed, described and deleted."""
+    """Topics are created, grown and deleted; groups are listed, described and deleted."""
     admin = kafka_python.KafkaAdminClient(bootstrap_servers=embedded.bootstrap_servers)
     try:
         admin.create_topics([NewTopic("bills", 2, 1)])
@@ -287,7 +287,7 @@ def test_kafka_python_administers_it(embedded: EmbeddedKafka) -> None:
 
 
 def test_transactions_of_aiokafka(embedded: EmbeddedKafka) -> None:
-    """Records and offsets appear together, and nothing of a transaction that is aborted."""
+    """Records and offsets appear together, and nothing of an aborted transaction."""
     embedded.create_topic("out")
     Aiokafka(embedded.bootstrap_servers).produce([f"value-{number}" for number in range(8)])
     found = asyncio.run(_transformed(embedded))
@@ -296,7 +296,7 @@ def test_transactions_of_aiokafka(embedded: EmbeddedKafka) -> None:
 
 
 async def _transformed(embedded: EmbeddedKafka) -> list[str]:
-    """What a reader of committed records finds, once all were transformed and one more transaction was aborted."""
+    """The records that a reader of committed records gets, after all were transformed and one more transaction was aborted."""
     servers = {"bootstrap_servers": embedded.bootstrap_servers}
     more = {"auto_offset_reset": "earliest", "isolation_level": "read_committed"}
     async with (
@@ -329,7 +329,7 @@ async def _transformed(embedded: EmbeddedKafka) -> list[str]:
 
 
 class Tool:
-    """One of Kafka's programs, as a process that ends with its `with`."""
+    """A program of Kafka, as a process that ends with its `with` block."""
 
     def __init__(self, name: str, *arguments: str) -> None:
         java, jars = find_java(), cached_kafka_jars()
@@ -353,7 +353,7 @@ class Tool:
         self.end()
 
     def feed(self, lines: list[str]) -> None:
-        """All of its input. Returns when it has ended."""
+        """Write all of its input. Returns when it has ended."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n".join(lines))
         self._process.stdin.close()
@@ -361,7 +361,7 @@ class Tool:
         self._reading.join(PATIENCE_S)
 
     def end(self) -> None:
-        """As by Ctrl-C. Returns when it has ended."""
+        """End it as by Ctrl-C. Returns when it has ended."""
         self._process.terminate()
         self._process.wait(PATIENCE_S)
         self._reading.join(PATIENCE_S)
@@ -372,7 +372,7 @@ class Tool:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_kafkas_console_tools_take_it_for_kafka(embedded: EmbeddedKafka, protocol: str) -> None:
-    """The producer and two consumers that share a group; kafka-consumer-groups and kafka-topics tell of them, and delete both."""
+    """A producer and two consumers share a group; kafka-consumer-groups and kafka-topics describe and delete both."""
     servers = ["--bootstrap-server", embedded.bootstrap_servers]
     wanted = {"group.protocol": protocol, "auto.offset.reset": "earliest", "auto.commit.interval.ms": "100"}
     wanted |= {"heartbeat.interval.ms": "200"} if protocol == "classic" else {}
@@ -404,7 +404,7 @@ def test_kafkas_console_tools_take_it_for_kafka(embedded: EmbeddedKafka, protoco
 
 
 def told_by(*command: str) -> list[str]:
-    """The lines of a tool that needs no input."""
+    """The output lines of a tool that needs no input."""
     with Tool(*command) as tool:
         tool.feed([])
     return [line for line in tool.lines if line]

@@ -1,4 +1,4 @@
-"""scripts/test and scripts/lib.sh: where they are called from, and a .venv that is not whole."""
+"""scripts/test and scripts/lib.sh, called from any directory, and a .venv that is not complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ fi
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A directory with scripts/lib.sh, and a Python that makes environments at once."""
+    """A directory with scripts/lib.sh, and a Python that makes empty environments."""
     (tmp_path / "clone" / "scripts").mkdir(parents=True)
     (tmp_path / "clone/scripts/lib.sh").write_text((SCRIPTS / "lib.sh").read_text())
     python = tmp_path / "python"
@@ -32,14 +32,14 @@ def clone(tmp_path: Path) -> Path:
 
 
 def set_up(clone: Path) -> set[str]:
-    """Makes .venv if that is needed and installs nothing into it; which .venv that is, by the process that made it."""
+    """Make .venv if needed, and install nothing into it; returns the pid of the process that made it."""
     commands = f'. scripts/lib.sh; find_python() {{ echo "{clone.parent}/python"; }}; make_venv; once thing scripts/lib.sh -- true'
     subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=clone, check=True)
     return {path.name for path in (clone / ".venv").glob("made-*")}
 
 
 def test_a_venv_that_is_whole_is_kept(clone: Path) -> None:
-    """Also if something was installed into it by hand, or Python has compiled some of it."""
+    """This holds even if something was installed into it by hand, or Python has compiled some of it."""
     first = set_up(clone)
     (clone / ".venv/lib/package/code.pyc").touch()
     (clone / ".venv/lib/another.py").touch()
@@ -50,7 +50,7 @@ def test_a_venv_that_is_whole_is_kept(clone: Path) -> None:
 
 
 def test_a_venv_of_which_a_part_was_deleted_is_made_anew(clone: Path) -> None:
-    """Its stamps said that everything was installed, and the tests failed with ModuleNotFoundError."""
+    """Its stamps once said that everything was installed, and tests failed with ModuleNotFoundError."""
     first = set_up(clone)
     (clone / ".venv/lib/package/code.py").unlink()
     second = set_up(clone)
@@ -60,7 +60,7 @@ def test_a_venv_of_which_a_part_was_deleted_is_made_anew(clone: Path) -> None:
 
 
 def test_a_link_to_the_script_works(tmp_path: Path) -> None:
-    """It looked for lib.sh beside the link."""
+    """It once looked for lib.sh beside the link."""
     link = tmp_path / "run-tests"
     link.symlink_to(SCRIPTS / "test")
     helped = subprocess.run([link, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
@@ -68,6 +68,6 @@ def test_a_link_to_the_script_works(tmp_path: Path) -> None:
 
 
 def test_the_script_explains_itself_from_any_directory() -> None:
-    """It looked for itself by a relative path after it had changed the directory."""
+    """It once looked for itself by a relative path after it had changed the directory."""
     helped = subprocess.run(["./test", "--help"], cwd=SCRIPTS, capture_output=True, text=True, check=True, timeout=60)
     assert "scripts/test --deep" in helped.stdout

@@ -23,7 +23,7 @@ _TICK = {"is": "Tick"}
 
 
 def a_trace() -> Lines:
-    """A short run that is as it should be: a join, heartbeats, a warning."""
+    """A short valid run: a join, heartbeats, a warning."""
     member = Recorded.named("m1").owning(0, 1).stays_stable(12.0)
     member.note("warning", budget="POLL", call=None, spent=1.0, limit=2.0, thread="t", stack=["a.py:1 in f"])
     member.stays_stable(3.0)
@@ -31,7 +31,7 @@ def a_trace() -> Lines:
 
 
 def write_all(folder: Path, wrong: Mapping[str, Make]) -> dict[str, Path]:
-    """By what is wrong with it."""
+    """The paths of the files, by what is wrong with them."""
     found = {}
     for number, (name, make) in enumerate(wrong.items()):
         found[name] = folder / f"{number:03}.jsonl"
@@ -44,7 +44,7 @@ def text_of(lines: Iterable[Any]) -> bytes:
 
 
 def ran(folder: Path) -> list[dict[str, Any]]:
-    """What each command did with each of them, in a process of its own whose memory is bounded."""
+    """The result of each command for each file, in a process with limited memory."""
     command = [sys.executable, "-m", "tests.trace.run_commands", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -52,7 +52,7 @@ def ran(folder: Path) -> list[dict[str, Any]]:
 
 
 def flaws(case: Mapping[str, Any]) -> list[str]:
-    """What is wrong with how a command took a hostile file; empty if it gave a result or one sentence."""
+    """What is wrong with how a command handled a hostile file; empty if it gave a result or one sentence."""
     both = case["out"] + case["err"]
     unprinted = {letter for letter in both if letter != "\n" and not letter.isprintable()}
     sentence = case["err"].startswith(case["path"]) and case["err"].count("\n") == 1 and len(case["err"]) < 1000
@@ -91,7 +91,7 @@ def last_step(**wrong: Any) -> Make:
 
 
 def more(*entries: dict[str, Any]) -> Make:
-    """Steps after the last one, each with what a step must have."""
+    """Steps after the last one, each with the keys that a step must have."""
     least = {"state": "STABLE", "epoch": 1, "event": _TICK}
     return lambda lines: text_of([*lines, *({"at": lines[-1]["at"] + 1.0} | least | entry for entry in entries)])
 
@@ -101,7 +101,7 @@ def note(**facts: Any) -> Make:
 
 
 def raw(text: str | bytes) -> Make:
-    """A line after the others, byte by byte."""
+    """A line of these bytes after the others."""
     line = text.encode() if isinstance(text, str) else text
     return lambda lines: text_of(lines) + line + b"\n"
 

@@ -1,4 +1,4 @@
-"""Runs every command that reads traces on files, in a process that may not take more than it should."""
+"""Runs every command that reads traces on files, in a process with limited memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(name: str, file: Path) -> dict[str, object]:
 
 
 def run_all(folder: Path) -> None:
-    """One line of JSON for each file and command, as soon as it is known."""
+    """Prints one line of JSON for each file and command, as soon as its result is known."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_S, MOST_CPU_S))
     for file in sorted(folder.glob("*.jsonl")):

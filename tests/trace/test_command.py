@@ -17,7 +17,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_trace_that_replays_is_said_to(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line per run, and exit code 0."""
+    """The command prints one line per run, and exits with 0."""
     assert main(["replay", str(trace)]) == 0
     assert "steps, all as recorded" in capsys.readouterr().out
 
@@ -25,7 +25,7 @@ def test_a_trace_that_replays_is_said_to(trace: Path, capsys: pytest.CaptureFixt
 def test_a_trace_that_does_not_replay_fails_the_command(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the line that comes out differently, and exit code 1."""
+    """It names the line that differs, and exits with 1."""
     changed = tmp_path / "changed"
     changed.write_text(trace.read_text().replace('"epoch":0', '"epoch":7'))
     assert main(["replay", str(trace), str(changed)]) == 1
@@ -43,7 +43,7 @@ def test_a_trace_that_does_not_replay_fails_the_command(
 def test_what_is_no_trace_is_a_wrong_command(
     text: str, told: str, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On standard error, with exit code 2; a header or a line that lacks something ended in a traceback."""
+    """The error is on standard error, with exit code 2; an incomplete header or line once ended in a traceback."""
     header = trace.read_text().splitlines()[0]
     (tmp_path / "notes").write_text(text.replace("{HEADER}", header))
     assert main(["replay", str(tmp_path / "notes")]) == 2
@@ -53,7 +53,7 @@ def test_what_is_no_trace_is_a_wrong_command(
 def test_a_file_in_which_nothing_was_written_is_said_to_be_one(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The others are replayed all the same."""
+    """The other files are replayed all the same."""
     (tmp_path / "empty").touch()
     assert main(["replay", str(tmp_path / "empty"), str(trace)]) == 0
     nothing, replayed = capsys.readouterr().out.splitlines()

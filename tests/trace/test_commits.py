@@ -17,7 +17,7 @@ MEMBER = Member(config=MemberConfig(bootstrap_servers="b:1", group_id="g"), memb
 
 
 def test_a_refused_commit_is_told_at_once() -> None:
-    """With its error, and how long it took to learn."""
+    """The entry has its error, and the time that it took."""
     journal = Journal(MEMBER)
     with pytest.raises(NotOwnedError), CommitTally(journal).commit(3):
         raise NotOwnedError("Not owned any more: t-1.")
@@ -27,7 +27,7 @@ def test_a_refused_commit_is_told_at_once() -> None:
 
 
 def test_a_thousand_commits_do_not_push_out_what_matters() -> None:
-    """They are summed up, about once a second, and none is left out: those of the last second were."""
+    """They are summed up about once a second, and none is left out; those of the last second once were."""
     journal = Journal(MEMBER)
     tally = CommitTally(journal)
     for _ in range(1000):
@@ -43,7 +43,7 @@ def test_a_thousand_commits_do_not_push_out_what_matters() -> None:
 
 
 def test_commits_are_summed_up_once_a_second_with_the_slowest() -> None:
-    """By the member's clock; each sum begins anew."""
+    """The second is by the member's clock; each sum begins at zero."""
     journal = Journal(MEMBER)
     with mock.patch(CLOCK) as clock:
         clock.return_value = 100.0
@@ -67,7 +67,7 @@ def test_commits_are_summed_up_once_a_second_with_the_slowest() -> None:
 
 
 def test_a_refused_commit_is_told_with_how_long_it_took() -> None:
-    """In seconds."""
+    """The time is in seconds."""
     journal = Journal(MEMBER)
     with (
         mock.patch(CLOCK, side_effect=[100.0, 100.0, 100.5, 100.5]),

@@ -1,4 +1,4 @@
-"""Trace files: readable after a kill, refused with a reason, never in the way."""
+"""Trace files can be read after a kill, are refused with a reason, and never disturb the member."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def trace_file(path: Path, max_bytes: int = 10**9, keep: int = 3) -> TraceFile:
 
 
 def test_a_header_says_who_and_where(tmp_path: Path) -> None:
-    """Group, member, instance id, host and process: who held this id at that time?"""
+    """It has group, member, instance id, host and process, so that the holder of an id at a time can be found."""
     Journal(MEMBER, trace_file(tmp_path / "t")).close()
     (section,) = read_trace(tmp_path / "t")
     assert section.name == "till-1"
@@ -47,7 +47,7 @@ def test_a_header_says_who_and_where(tmp_path: Path) -> None:
     ],
 )
 def test_a_header_names_the_pod(environment: dict[str, str], pod: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the name that its manifest gives, or that Kubernetes gives every container; elsewhere there is none."""
+    """The name is that in the manifest, or the host name that Kubernetes gives every container; elsewhere there is none."""
     for name in ("POD_NAME", "HOSTNAME", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -56,7 +56,7 @@ def test_a_header_names_the_pod(environment: dict[str, str], pod: str | None, mo
 
 
 def test_a_torn_last_line_is_no_error(tmp_path: Path) -> None:
-    """A process that was killed while it wrote leaves half a line; the rest is as good as ever."""
+    """A process that is killed while it writes leaves half a line; the lines before it are valid."""
     journal = Journal(MEMBER, trace_file(tmp_path / "t"))
     journal.note("commit", partitions=3)
     journal.close()
@@ -77,7 +77,7 @@ def test_a_torn_last_line_is_no_error(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_trace_is_refused_with_the_reason(content: str, told: str, tmp_path: Path) -> None:
-    """Also one of another version: it is said which, and nothing is guessed."""
+    """A trace of another version is refused with its version."""
     (tmp_path / "t").write_text(content)
     with pytest.raises(TraceError, match=told):
         read_trace(tmp_path / "t")
@@ -85,13 +85,13 @@ def test_what_is_no_trace_is_refused_with_the_reason(content: str, told: str, tm
 
 @pytest.mark.parametrize("content", ["", '{"trace":1,"group":"sh'])
 def test_a_file_in_which_nothing_was_written_has_no_runs(content: str, tmp_path: Path) -> None:
-    """A full disk leaves it so, or a kill in the middle of the header; it was refused, and with it all others."""
+    """A full disk, or a kill in the middle of the header, leaves such a file; it was once refused, and all other files with it."""
     (tmp_path / "t").write_text(content)
     assert read_trace(tmp_path / "t") == []
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """As any other wrong file."""
+    """It is refused like any other wrong file."""
     with pytest.raises(TraceError, match="No such file"):
         read_trace(tmp_path / "nothing")
 
@@ -104,7 +104,7 @@ def test_a_restarted_process_continues_the_file(tmp_path: Path) -> None:
 
 
 def test_two_members_never_share_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The second writes beside it, and says where."""
+    """The second member writes to a file beside it, and logs its name."""
     first = trace_file(tmp_path / "t")
     with caplog.at_level(logging.WARNING, "membership_client"):
         second = trace_file(tmp_path / "t")
@@ -115,7 +115,7 @@ def test_two_members_never_share_a_file(tmp_path: Path, caplog: pytest.LogCaptur
 
 
 def test_rotation_keeps_so_many_and_no_more(tmp_path: Path) -> None:
-    """The disk is never filled by a trace."""
+    """A trace never fills the disk."""
     journal = Journal(MEMBER, trace_file(tmp_path / "t", max_bytes=10_000, keep=2))
     for number in range(2000):
         journal.note("commit", number=number)
@@ -126,7 +126,7 @@ def test_rotation_keeps_so_many_and_no_more(tmp_path: Path) -> None:
 
 
 def test_a_header_that_is_longer_than_a_file_may_be_is_written_all_the_same(tmp_path: Path) -> None:
-    """A subscription of many topics makes it so: each new file was put aside at once, and the next one had no header."""
+    """A subscription of many topics makes it that long: once each new file was rotated at once, and the next one had no header."""
     topics = frozenset(f"a-topic-with-a-long-name-{number}" for number in range(600))
     journal = Journal(
         replace(MEMBER, subscription=Subscribe(topics=topics)), trace_file(tmp_path / "t", max_bytes=10_000, keep=99)
@@ -142,7 +142,7 @@ def test_a_header_that_is_longer_than_a_file_may_be_is_written_all_the_same(tmp_
 
 
 def test_half_a_line_that_a_full_disk_took_ends_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next line went on in it, so that the whole file could not be read any more."""
+    """Once the next line continued it, and the whole file could not be read any more."""
     journal = Journal(MEMBER, trace_file(tmp_path / "t"))
     journal.note("commit", number=1)
     assert journal.flush()
@@ -158,7 +158,7 @@ def test_half_a_line_that_a_full_disk_took_ends_the_trace(tmp_path: Path, monkey
 
 
 def test_a_disk_that_fails_ends_the_trace_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """One warning, and the member goes on."""
+    """There is one warning, and the member goes on."""
     (tmp_path / "file").write_text("in the way")
     with caplog.at_level(logging.WARNING, "membership_client"):
         journal = Journal(MEMBER, trace_file(tmp_path / "file" / "t"))
@@ -168,7 +168,7 @@ def test_a_disk_that_fails_ends_the_trace_and_nothing_else(tmp_path: Path, caplo
 
 
 def test_names_are_filled_in(tmp_path: Path) -> None:
-    """One configuration serves all processes."""
+    """So one configuration serves all processes."""
     template = str(tmp_path / "{group}-{instance}-{pid}.jsonl")
     config = MemberConfig(bootstrap_servers="127.0.0.1:1", group_id="shop", group_instance_id="a", trace_file=template)
     GroupMember(config).close()
@@ -179,13 +179,13 @@ def test_names_are_filled_in(tmp_path: Path) -> None:
     ("key", "value"), [("trace.file.max.bytes", 5), ("trace.file.keep", -1), ("trace.file", ""), ("trace.file", "{x}")]
 )
 def test_settings_that_cannot_work_are_refused(key: str, value: object) -> None:
-    """At construction."""
+    """They are refused when the member is made."""
     with pytest.raises(ConfigError, match=key):
         MemberConfig.from_dict({"bootstrap.servers": "b:1", "group.id": "g", key: value})
 
 
 def test_a_callbacks_error_is_redacted_in_the_trace() -> None:
-    """Its message may quote a record; its type and places are kept. Also in memory, once it is shown."""
+    """Its message may quote a record; its type and stack are kept. This holds for the trace in memory, too."""
     journal = Journal(MEMBER)
     journal.on_step(Step(1.0, MEMBER, CallbackReturned(7, "ValueError: 4111 1111"), (), MEMBER))
     assert "4111" not in "".join(journal.lines())
@@ -193,7 +193,7 @@ def test_a_callbacks_error_is_redacted_in_the_trace() -> None:
 
 
 def test_a_clock_that_jumps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once: a machine that slept shows only in the time of day."""
+    """It is in the trace once. A machine that slept shows only in the time of day."""
     journal = Journal(MEMBER)
     before = time.time
     monkeypatch.setattr(time, "time", lambda: before() + 60)
@@ -205,7 +205,7 @@ def test_a_clock_that_jumps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("policy", ["raise", "leave"])
 def test_no_field_of_a_trace_quotes_a_callbacks_message(policy: str) -> None:
-    """Neither problem nor cause nor the member at the start of the next file: they did once."""
+    """Problem, cause, and the member in the next file's header once did."""
     play = Play.new(callback_errors=policy).joining()
     journal = Journal(play.member)
     for act in (

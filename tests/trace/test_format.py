@@ -1,4 +1,4 @@
-"""The trace format is what its tables say, and traces of older releases stay readable."""
+"""The trace format is that of its tables, and traces of older releases stay readable."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NEVER_TRACED = {
 
 
 def _classes_in(hint: Any, found: set[Any]) -> set[Any]:
-    """All classes with fields and enums that a value of that type can hold."""
+    """All classes with fields, and all enums, that a value of that type can hold."""
     for part in typing.get_args(hint):
         _classes_in(part, found)
     if hint in found or hint in NEVER_TRACED or not isinstance(hint, type):
@@ -73,7 +73,7 @@ def _classes_of(records: tuple[RecordFormat, ...]) -> set[type[Any]]:
 
 
 def test_every_class_that_a_trace_can_hold_has_an_entry() -> None:
-    """A class without one could not be written; a step with it would be missing in the trace."""
+    """A step with a class that has no entry could not be written, and would be missing in the trace."""
     found: set[Any] = set()
     for hint in (Event, Effect, Member, Problem, MemberState):
         _classes_in(hint, found)
@@ -98,19 +98,19 @@ def test_events_effects_requests_and_responses_are_listed_as_such(
 
 @pytest.mark.parametrize("entry", RECORDS.values(), ids=lambda entry: entry.tag)
 def test_every_field_has_an_entry(entry: RecordFormat) -> None:
-    """A field without one would be left out of every trace, and a replay would go on with its default."""
+    """A field without an entry would be missing in every trace, and a replay would use its default."""
     named = {entry.attribute(field) for field in entry.fields}
     assert named == {field.name for field in dataclasses.fields(entry.kind)}
 
 
 @pytest.mark.parametrize("entry", ENUMERATIONS, ids=lambda entry: entry.name)
 def test_every_enum_value_has_a_word(entry: Any) -> None:
-    """Each has one, and no two have the same."""
+    """Each value has one word, and no two have the same."""
     assert sorted(member.name for member in entry.members().values()) == sorted(member.name for member in entry.kind)
 
 
 def test_no_tag_stands_for_two_classes() -> None:
-    """A reader knows a value by its tag alone."""
+    """A reader knows the class of a value only by its tag."""
     tags = [entry.tag for entry in RECORDS.values()]
     assert len(set(tags)) == len(tags)
 
@@ -119,7 +119,7 @@ def test_no_tag_stands_for_two_classes() -> None:
 
 
 def _written_again(line: dict[str, Json]) -> dict[str, Json]:
-    """The line, with every value read and written by this release."""
+    """The line after this release has read and written every value."""
     hints = {"start": Member, "event": Event, "problem": Problem | None, "state": MemberState}
     again = {key: encode(decode(hint, line[key])) for key, hint in hints.items() if key in line}
     if "effects" in line:
@@ -129,7 +129,7 @@ def _written_again(line: dict[str, Json]) -> dict[str, Json]:
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_an_old_trace_is_read_and_written_again_letter_by_letter(path: Path) -> None:
-    """Tags, fields, their order and what is left out are as they were."""
+    """Tags, fields, their order and the fields that are left out are the same."""
     for line in path.read_text().splitlines():
         again = json.dumps(_written_again(json.loads(line)), separators=(",", ":"), ensure_ascii=False)
         assert again == line
@@ -137,14 +137,14 @@ def test_an_old_trace_is_read_and_written_again_letter_by_letter(path: Path) -> 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_an_old_trace_can_be_diagnosed(path: Path) -> None:
-    """Its sections are read as those of this release."""
+    """Its sections are read like those of this release."""
     sections = read_trace(path)
     assert {section.header["trace"] for section in sections} == {VERSION}
     assert diagnose([section for section in sections if section.entries])
 
 
 def _objects(value: Json) -> Iterator[dict[str, Json]]:
-    """Every value with a tag, in a line of a trace."""
+    """Every value with a tag in a line of a trace."""
     for part in value.values() if isinstance(value, dict) else value:
         if isinstance(part, dict | list):
             yield from _objects(part)
@@ -159,7 +159,7 @@ def _golden_objects() -> Iterator[dict[str, Json]]:
 
 
 def test_the_golden_traces_have_every_class_with_and_without_each_field() -> None:
-    """A new class or field needs a line with it in tests/trace/golden: in full, and with its defaults left out."""
+    """A new class or field needs a line in tests/trace/golden with all fields, and one with its defaults left out."""
     in_full: dict[str, set[str]] = defaultdict(set)
     without: dict[str, set[str]] = defaultdict(set)
     fields = {entry.tag: set(entry.fields) for entry in RECORDS.values()}
@@ -176,7 +176,7 @@ def test_the_golden_traces_have_every_class_with_and_without_each_field() -> Non
 
 
 def test_the_golden_traces_have_every_word() -> None:
-    """Also those that only a rare failure writes."""
+    """This includes words that only a rare failure writes."""
     text = "".join(path.read_text() for path in GOLDEN)
     words = [word for entry in ENUMERATIONS for word in entry.words.split()]
     assert [word for word in words if f'"{word}"' not in text] == []
@@ -194,7 +194,7 @@ def _documented_keys(title: str) -> set[str]:
 
 
 def test_the_page_has_every_key_of_a_header_and_of_a_step() -> None:
-    """Those that lines of the golden traces have, and no other."""
+    """It has the keys that the golden traces have, and no others."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in GOLDEN:
         for line in map(json.loads, path.read_text().splitlines()):
@@ -207,7 +207,7 @@ def test_the_page_has_every_key_of_a_header_and_of_a_step() -> None:
 
 
 def test_the_example_of_the_page_is_a_trace(tmp_path: Path) -> None:
-    """As this release writes it."""
+    """This release writes such a trace."""
     (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "example").write_text(example)
     (section,) = read_trace(tmp_path / "example")
@@ -232,7 +232,7 @@ class Basket:
 
 @pytest.fixture
 def renamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two classes whose names, and those of what is in them, have changed since the format was fixed; a default, too."""
+    """Two classes, with renamed fields and enum values and a changed default, as after a change of the code."""
     entry = record("Bag", Basket, fruit=Renamed("holds", "APPLE"), count=12, weight_s=0.5)
     monkeypatch.setitem(RECORDS, entry.kind, entry)
     words = enumeration("Fruit", Fruit, "APPLE PEAR", PEAR="QUINCE")
@@ -249,13 +249,13 @@ def test_names_in_a_trace_outlive_names_in_the_code() -> None:
 
 @pytest.mark.usefixtures("renamed")
 def test_defaults_in_a_trace_outlive_defaults_in_the_code() -> None:
-    """A field that an old trace lacks has the old default. It is left out with that one, and written with the new one."""
+    """A field that an old trace lacks has the old default. The old default is left out, and the new one is written."""
     assert decode(Basket, {"is": "Bag"}) == Basket(holds=Fruit.APPLE, count=12, weight_s=0.5)
     assert encode(Basket(count=12, weight_s=0.5)) == {"is": "Bag", "weight_s": 0.5}
     assert encode(Basket(weight_s=0.5)) == {"is": "Bag", "count": 1, "weight_s": 0.5}
 
 
 def test_a_value_without_an_entry_is_refused() -> None:
-    """Instead of being written in a form that no reader knows."""
+    """It is not written in a form that no reader knows."""
     with pytest.raises(TypeError, match="CommitOffsets has no entry in the trace format"):
         encode(events.CommitOffsets(group_id="g", member_id="m", epoch=1, instance_id=None, offsets={}))

@@ -31,13 +31,13 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[dict[st
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_every_command_gives_a_result_or_one_sentence(name: str, cases: Mapping[str, list[dict[str, Any]]]) -> None:
-    """No traceback, no letter that steers a terminal, within 1 GiB: `0-999999999` as partitions took all memory."""
+    """There is no traceback and no control character, within 1 GiB; `0-999999999` as partitions once took all memory."""
     assert [case["command"] for case in cases[name]] == list(COMMANDS)
     assert {case["command"]: flaws(case) for case in cases[name] if flaws(case)} == {}
 
 
 def test_json_is_valid_and_safe_for_terminals(cases: Mapping[str, list[dict[str, Any]]]) -> None:
-    """No NaN, and names are told by escapes: a C1 byte in a group's name once reached the terminal raw."""
+    """It has no NaN, and escapes in names: a C1 byte in a group's name once reached the terminal."""
     told = [case for found in cases.values() for case in found if "--json" in case["command"] and case["code"] != 2]
     assert len(told) > 10
     for case in told:
@@ -51,13 +51,13 @@ def test_json_is_valid_and_safe_for_terminals(cases: Mapping[str, list[dict[str,
 
 
 def test_a_device_is_no_trace(capsys: pytest.CaptureFixture[str]) -> None:
-    """/dev/zero has no end, and took all memory."""
+    """Reading /dev/zero, which has no end, once took all memory."""
     assert main(["diagnose", "/dev/zero"]) == 2
     assert "/dev/zero is a device" in capsys.readouterr().err
 
 
 def test_a_device_is_no_broker_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """/dev/zero has no end, as a log neither."""
+    """The device /dev/zero has no end."""
     trace = tmp_path / "t.jsonl"
     trace.write_text("")
     assert main(["diagnose", str(trace), "--broker-log", "/dev/zero"]) == 2
@@ -75,7 +75,7 @@ def test_a_device_is_no_broker_log(tmp_path: Path, capsys: pytest.CaptureFixture
     ids=["groups", "groups after words", "members", "no end"],
 )
 def test_a_broker_log_of_long_lines_is_read_at_once(line: str, tmp_path: Path) -> None:
-    """An expression that looks for a group again and again took minutes for one line; the next line counts all the same."""
+    """A regular expression that searched for a group once took minutes for one line. The next line is still read."""
     log = tmp_path / "server.log"
     log.write_text(f"{line}\n[GroupId g] Member m fenced from the group because the member session expired.\n")
     (told,) = read_broker_logs([log])
@@ -83,7 +83,7 @@ def test_a_broker_log_of_long_lines_is_read_at_once(line: str, tmp_path: Path) -
 
 
 def test_a_date_that_is_none_does_not_end_a_diagnosis(tmp_path: Path) -> None:
-    """A broker's log that says 2027-13-45 ended it with a traceback."""
+    """A broker's log with the date 2027-13-45 once ended it with a traceback."""
     log = tmp_path / "server.log"
     log.write_text(
         "[2027-13-45 10:00:00,000] INFO [GroupId g] Member m fenced from the group because the member session expired.\n"
@@ -93,13 +93,13 @@ def test_a_date_that_is_none_does_not_end_a_diagnosis(tmp_path: Path) -> None:
 
 
 def test_partitions_are_counted_without_making_them() -> None:
-    """As many as `numbers_of` would make."""
+    """The count is that of the partitions that `numbers_of` would make."""
     assert count_of("0-3,7,999999990-999999999") == 15
     assert count_of("") == 0
 
 
 def test_a_line_names_no_more_partitions_than_a_report_can_hold() -> None:
-    """The limit of a file is ten times that of a line, and would let a line of a hundred bytes take two gigabytes."""
+    """The limit of a file is ten times that of a line: with it a line of a hundred bytes could take two gigabytes."""
     field = min(PARTITION_FIELDS)
     assert partitions_of([{field: {"t": f"1-{MOST_PARTITIONS}"}}]) == MOST_PARTITIONS == 200_000
     with pytest.raises(LineError, match="names 200001 partitions; the limit is 200000"):
@@ -111,7 +111,7 @@ def _parts_of(hint: Any) -> set[Any]:
 
 
 def test_the_reader_knows_every_field_that_holds_partitions() -> None:
-    """A new one would be read without a bound."""
+    """A new field would be read without a limit."""
     fields = {
         name
         for entry in RECORDS.values()

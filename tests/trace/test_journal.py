@@ -1,4 +1,4 @@
-"""What the journal writes down of each step, and what it keeps in memory."""
+"""What the journal writes of each step, and what it keeps in memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def written(member: Recorded, field: str) -> list[Any]:
 
 
 def test_what_did_not_change_is_written_once() -> None:
-    """A cause and the owned partitions stand in the step that changed them."""
+    """A cause and the owned partitions are in the step that changed them."""
     member = Recorded.named("a").owning(0, 1).stays_stable(20.0)
     assert written(member, "cause") == ["joined the group"]
     assert written(member, "owned") == [{"orders": "0-1"}]
@@ -39,7 +39,7 @@ def test_what_did_not_change_is_written_once() -> None:
 
 
 def test_a_cause_that_is_gone_is_not_written() -> None:
-    """The last one stands in the trace already."""
+    """The last cause is in the trace already."""
     member = Recorded.named("a").owning(0)
     before = member.member
     member.journal.on_step(Step(1.0, before, Tick(), (), replace(before, cause=None)))
@@ -47,7 +47,7 @@ def test_a_cause_that_is_gone_is_not_written() -> None:
 
 
 def test_topics_that_do_not_exist_are_written_when_they_change() -> None:
-    """By name, with a name that looks like it if there is one."""
+    """They are written by name, with a similar name that exists, if there is one."""
     member = Recorded.named("a").owning(0)
     before = member.member
     after = replace(before, topic_check=TopicCheck(missing={"bills": None}))
@@ -57,7 +57,7 @@ def test_topics_that_do_not_exist_are_written_when_they_change() -> None:
 
 
 def test_every_step_has_the_processor_time_so_far() -> None:
-    """To the microsecond."""
+    """The time has microseconds."""
     member = Recorded.named("a")
     member.cpu_s = 1.23456789
     member.owning(0)
@@ -66,7 +66,7 @@ def test_every_step_has_the_processor_time_so_far() -> None:
 
 
 def test_a_step_has_its_effects() -> None:
-    """Where it has any."""
+    """A step without effects has no such key."""
     member = Recorded.named("a").owning(0)
     before, steps = member.member, len(entries(member))
     for effects in ((), (Stop(),)):
@@ -75,7 +75,7 @@ def test_a_step_has_its_effects() -> None:
 
 
 def test_only_a_late_heartbeat_is_said_to_be_late() -> None:
-    """By how much, to the microsecond; other requests have no time at which they are due."""
+    """The delay has microseconds. Other requests have no time at which they are due."""
     member = Recorded.named("a").owning(0).stays_stable(20.0)
     member.journal.on_step(Step(member.now + 60.0, member.member, Tick(), (), member.member))
     assert written(member, "late") == []
@@ -86,7 +86,7 @@ def test_only_a_late_heartbeat_is_said_to_be_late() -> None:
 
 @pytest.mark.parametrize(("late_s", "told"), [(0.009, []), (0.011, [0.011])])
 def test_less_than_ten_milliseconds_are_on_time(late_s: float, told: list[float]) -> None:
-    """Every machine is late by as much."""
+    """Every machine is late by that much."""
     member = Recorded.named("a", now=0.0).owning(0)
     member.member = replace(member.member, heartbeat_due=64.0)
     member.now = 64.0 + late_s
@@ -98,7 +98,7 @@ def test_less_than_ten_milliseconds_are_on_time(late_s: float, told: list[float]
     ("kind", "at", "told"), [("Heartbeat", 0.02, []), ("Heartbeat", 0.03, [0.02]), ("other", 9.0, [])]
 )
 def test_lateness_is_that_of_a_heartbeat(kind: str, at: float, told: list[float]) -> None:
-    """One of exactly ten milliseconds is none; another request may go out while a heartbeat is overdue."""
+    """A delay of exactly ten milliseconds does not count; another request may be sent while a heartbeat is overdue."""
     member = Recorded.named("a").owning(0)
     member.now = member.member.heartbeat_due
     sent = member.do(Tick())
@@ -111,7 +111,7 @@ def test_lateness_is_that_of_a_heartbeat(kind: str, at: float, told: list[float]
 
 @pytest.mark.parametrize(("slept_s", "told"), [(0.75, []), (1.0, [1.0]), (1.12345678, [1.123457])])
 def test_a_clock_that_is_set_by_a_second_has_jumped(slept_s: float, told: list[float]) -> None:
-    """Less is kept, and told with what is added to it later."""
+    """A smaller difference is kept, and reported with what is added to it later."""
     member = Recorded.named("a", now=0.0)
     member.slept_s = slept_s
     member.do(Tick())
@@ -119,7 +119,7 @@ def test_a_clock_that_is_set_by_a_second_has_jumped(slept_s: float, told: list[f
 
 
 def test_a_header_has_both_clocks() -> None:
-    """The time of day that belongs to the member's own clock."""
+    """It has the time of day that belongs to the time of the member's own clock."""
     member = Recorded.named("a", now=1000.0)
     header = json.loads(member.kept.lines[0])
     assert (header["at"], header["wall"]) == (1000.0, EPOCH_S + 1000.0)
@@ -130,7 +130,7 @@ def test_a_header_has_both_clocks() -> None:
 
 
 def test_the_last_hundred_entries_are_in_memory_with_the_member_before_them() -> None:
-    """Two generations of a hundred: from the older one's start everything can be replayed."""
+    """There are two parts of a hundred entries; a replay can start at the beginning of the older one."""
     member = Recorded.named("a").owning(0)
     steps = len(entries(member))
     counts = []
@@ -144,12 +144,12 @@ def test_the_last_hundred_entries_are_in_memory_with_the_member_before_them() ->
 
 
 def test_a_journal_without_a_file_has_nothing_to_flush() -> None:
-    """At once, and with True."""
+    """The flush returns True at once."""
     assert Journal(Recorded.named("a").member).flush(0.0)
 
 
 def test_a_forked_child_records_without_the_file(tmp_path: Path) -> None:
-    """Neither a lock that some thread of the parent held nor the thread that writes is there to wait for."""
+    """The child waits neither for a lock that a thread of the parent held, nor for the thread that writes."""
     journal = Journal(Recorded.named("a").member, TraceFile(tmp_path / "t", max_bytes=10**6, keep=1))
     assert journal.flush()
     with journal._lock:
@@ -164,7 +164,7 @@ def test_a_forked_child_records_without_the_file(tmp_path: Path) -> None:
 
 
 def test_what_is_not_exported_is_no_attribute() -> None:
-    """Although names of the readers are found when they are asked for."""
+    """The names of readers are found when they are first used."""
     assert trace.read_trace is not None
     with pytest.raises(AttributeError, match=r"module 'membership_client\.trace' has no attribute 'replay'"):
         _ = trace.replay

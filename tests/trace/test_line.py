@@ -1,4 +1,4 @@
-"""Lines of a trace within bounds; see also test_hostile_files.py, which plays whole files."""
+"""Limits of one line of a trace; test_hostile_files.py tests whole files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_lines_of_the_greatest_length_and_depth_are_read(monkeypatch: pytest.Mon
     [(str(2**63 - 1), True), (str(2**63), False), (str(-(2**63)), True), (str(-(2**63) - 1), False), ("1e300", False)],
 )
 def test_numbers_have_64_bits(number: str, fits: bool) -> None:
-    """As Kafka's; also in lists and in objects inside."""
+    """Kafka's numbers have 64 bits. The limit also holds in lists and in inner objects."""
     for text in (f'{{"a":{number}}}', f'{{"a":[{{"b":{number}}}]}}'):
         if fits:
             assert parse_line(text.encode()) == json.loads(text)
@@ -49,20 +49,20 @@ def test_numbers_have_64_bits(number: str, fits: bool) -> None:
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
 def test_constants_that_json_does_not_have_are_refused(constant: str) -> None:
-    """Python reads them unless it is told not to."""
+    """Python's reader accepts them by default."""
     with pytest.raises(LineError, match=f"has {constant} as a number"):
         parse_line(f'{{"at":{constant}}}'.encode())
 
 
 @pytest.mark.parametrize("text", [b"", b"hello", b"[1]", b'"x"', b"1", b'{"at":'])
 def test_what_is_no_object_is_no_line(text: bytes) -> None:
-    """Whatever else it is."""
+    """Every other JSON value is refused."""
     with pytest.raises(LineError, match="is not a line of a trace"):
         parse_line(text)
 
 
 def test_half_characters_are_replaced() -> None:
-    """In keys, values and lists: no file and no terminal can be given them."""
+    """They are replaced in keys, values and lists, because no file and no terminal can take them."""
     assert parse_line(b'{"\\ud83d":["\\ud83d","a\\udc00b",1],"b":{"c":"\\ud83d\\ude00"}}') == {
         "\N{REPLACEMENT CHARACTER}": ["\N{REPLACEMENT CHARACTER}", "a\N{REPLACEMENT CHARACTER}b", 1],
         "b": {"c": "\N{GRINNING FACE}"},
@@ -71,14 +71,14 @@ def test_half_characters_are_replaced() -> None:
 
 
 def test_partitions_are_counted_where_fields_name_them_by_ranges() -> None:
-    """Everywhere in a line, and in no other field."""
+    """They are counted everywhere in a line, and in no other field."""
     entry = {"owned": {"orders": "0-9,11"}, "effects": [{"request": {"assignment": {"x": "3"}}}], "note": {"x": "0-99"}}
     assert partitions_of(entry) == 12
     assert partitions_of({"partitions": ["orders-1"], "owned": {"orders": ["0-9"]}}) == 0
 
 
 def test_a_line_may_name_as_many_partitions_as_the_largest_member_has() -> None:
-    """200,000; a range of thirty letters once took all memory."""
+    """The limit is 200,000; a range of thirty letters once took all memory."""
     assert partitions_of({"owned": {"orders": "0-199999"}}) == 200_000
     with pytest.raises(LineError, match="names 200001 partitions; the limit is 200000"):
         partitions_of({"owned": {"orders": "0-200000"}})
@@ -87,7 +87,7 @@ def test_a_line_may_name_as_many_partitions_as_the_largest_member_has() -> None:
 
 
 def test_a_file_may_name_as_many_partitions_as_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All lines together."""
+    """The limit is for all lines together."""
     monkeypatch.setattr(reading, "MOST_PARTITIONS_OF_A_FILE", 20)
     path, entry = tmp_path / "t", '{"at":1,"owned":{"orders":"0-9"}}'
     path.write_text(f"{HEADER}\n{entry}\n{entry}\n")
@@ -108,14 +108,14 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2", "true", '"1"', "null"])
 def test_another_version_is_refused(version: str, tmp_path: Path) -> None:
-    """`true` equals 1 in Python."""
+    """The version `true` is refused, too, although `true` equals 1 in Python."""
     (tmp_path / "t").write_text(f'{{"trace":{version}}}\n')
     with pytest.raises(TraceError, match="and this program reads version 1"):
         read_trace(tmp_path / "t")
 
 
 def test_steps_that_are_missing_stand_in_the_header(tmp_path: Path) -> None:
-    """None, if it says nothing of them."""
+    """A header without the key means that no step is missing."""
     (tmp_path / "t").write_text(f'{HEADER}\n{{"trace":1,"dropped":3}}\n')
     assert [section.dropped for section in read_trace(tmp_path / "t")] == [0, 3]
 
@@ -124,7 +124,7 @@ def test_steps_that_are_missing_stand_in_the_header(tmp_path: Path) -> None:
 def test_a_member_is_named_by_its_instance_id_or_else_by_client_and_process(
     instance: str, name: str, tmp_path: Path
 ) -> None:
-    """As in its log."""
+    """The log uses the same name."""
     process = '"host":"node-1","pid":17,"start":{"config":{"client_id":"shop"}}'
     (tmp_path / "t").write_text(f'{{"trace":1,"member":"m","instance":{instance},{process}}}\n')
     assert read_trace(tmp_path / "t")[0].name == name

@@ -1,4 +1,4 @@
-"""Commands whose standard output is full, or whose reader is gone."""
+"""Commands whose standard output is full, or whose reader has closed it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("output", ENDS)
 def test_an_output_that_cannot_be_written_ends_every_command_alike(output: str, command: str, tmp_path: Path) -> None:
-    """A full one was a traceback and exit code 1, by which `diagnose` says that something is wrong."""
+    """A full output once gave a traceback and exit code 1, with which `diagnose` says that something is wrong."""
     trace = known_run(tmp_path)[0]
     assert run_with_output([word.format(trace=trace) for word in COMMANDS[command]], output) == ENDS[output]

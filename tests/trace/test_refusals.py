@@ -1,4 +1,4 @@
-"""What commands say of traces and files that they cannot use: plain words, with the file's name."""
+"""Errors of commands about traces and files that they cannot use: plain sentences with the file's name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.report.story import known_run
 def test_a_header_that_cannot_be_is_refused_in_words(
     command: str, change: dict[str, object], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They were KeyError('__import__') and the like; -5 missing steps were believed."""
+    """The errors once were KeyError('__import__') and the like, and -5 missing steps were accepted."""
     trace = known_run(tmp_path)[0]
     header, *rest = trace.read_text().splitlines()
     trace.write_text("\n".join([json.dumps(json.loads(header) | change), *rest, ""]).replace('{"trace": ', '{"trace":'))
@@ -35,7 +35,7 @@ def test_a_header_that_cannot_be_is_refused_in_words(
 
 
 def test_a_partition_that_is_none_is_refused_in_words() -> None:
-    """It was "invalid literal for int() with base 10"."""
+    """The error once was "invalid literal for int() with base 10"."""
     with pytest.raises(ValueError, match="'orders-x' is no partition"):
         decode(TopicPartition, "orders-x")
 
@@ -44,19 +44,19 @@ def test_a_partition_that_is_none_is_refused_in_words() -> None:
 def test_a_broker_log_that_cannot_be_read_is_a_sentence(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was "[Errno 21] Is a directory: 'dir'"."""
+    """The error once was "[Errno 21] Is a directory: 'dir'"."""
     assert main([command, str(known_run(tmp_path)[0]), "--broker-log", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"{tmp_path} cannot be read: Is a directory.\n"
 
 
 def test_a_report_that_cannot_be_written_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same."""
+    """The error once was "[Errno 21] Is a directory", too."""
     assert main(["report", str(known_run(tmp_path)[0]), "-o", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"{tmp_path} cannot be written: Is a directory.\n"
 
 
 def test_a_trace_that_may_not_be_read_gets_advice_that_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was to get the trace anew. The error is made here, because root may read everything."""
+    """The advice once was to get a new trace. The error is simulated, because root may read everything."""
 
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -67,6 +67,6 @@ def test_a_trace_that_may_not_be_read_gets_advice_that_fits(tmp_path: Path, monk
 
 
 def test_one_is_not_plural(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It was "1 members"."""
+    """The text once was "1 members"."""
     assert main(["report", str(known_run(tmp_path)[0]), "-o", str(tmp_path / "out.html")]) == 0
     assert ": 1 member, 2 partitions, 0 findings, 1 rebalance without a fault\n" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Every run can be replayed, from its trace alone, through the same state machine."""
+"""Every run can be replayed through the state machine, from its trace alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.simulation.play import play
 
 @functools.lru_cache(maxsize=1)
 def lives(seed: int) -> dict[int, list[Step]]:
-    """What each member of a simulated group in trouble went through. Callers that ask for one seed in turn share it."""
+    """The steps of each member of a simulated group in trouble. Tests that ask for the same seed one after the other share them."""
     found: dict[int, list[Step]] = defaultdict(list)
     current: dict[str, int] = {}
     for _, who, entry in play(script_of(seed)).record.entries:
@@ -37,7 +37,7 @@ def lives(seed: int) -> dict[int, list[Step]]:
 
 @functools.cache
 def longest_life() -> list[Step]:
-    """Of several runs: more steps than a journal keeps in memory."""
+    """The longest of several runs, with more steps than a journal keeps in memory."""
     return max((steps for seed in range(12) for steps in lives(seed).values()), key=len)
 
 
@@ -57,7 +57,7 @@ def recorded(steps: list[Step], path: Path, max_bytes: int = 10**9) -> list[Path
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_trace_replays_exactly(seed: int, tmp_path: Path) -> None:
-    """Whatever happened to it: faults, fences, contests, leaves, callbacks that raise."""
+    """This holds for all troubles: faults, fences, conflicts of instance ids, leaves, callbacks that raise."""
     for number, steps in lives(seed).items():
         (path,) = recorded(steps, tmp_path / f"{number}.jsonl")
         (section,) = read_trace(path)
@@ -77,7 +77,7 @@ def classic_traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.mark.parametrize("hashes", ["1", "2"])
 def test_a_trace_replays_in_another_process(hashes: str, classic_traces: list[Path]) -> None:
-    """The order of sets differs there: a plan of a classic leader once came out in another order."""
+    """The order of sets differs there: an assignment of a classic leader once came out in another order."""
     command = [sys.executable, "-m", "membership_client", "replay", *map(str, classic_traces)]
     environment = os.environ | {"PYTHONHASHSEED": hashes}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -85,7 +85,7 @@ def test_a_trace_replays_in_another_process(hashes: str, classic_traces: list[Pa
 
 
 def test_every_part_of_a_rotated_trace_replays_on_its_own(tmp_path: Path) -> None:
-    """Each file begins with the member as it was then."""
+    """Each file begins with the member at that time."""
     steps = longest_life()
     parts = recorded(steps, tmp_path / "trace", max_bytes=10_000)
     assert len(parts) > 2
@@ -96,7 +96,7 @@ def test_every_part_of_a_rotated_trace_replays_on_its_own(tmp_path: Path) -> Non
 
 
 def test_what_is_in_memory_replays_too(tmp_path: Path) -> None:
-    """It begins in the middle of the run, with the member of that moment, and is bounded."""
+    """It begins in the middle of the run, with the member at that time, and is bounded."""
     steps = longest_life()
     journal = Journal(steps[0].before)
     for step in steps:
@@ -108,7 +108,7 @@ def test_what_is_in_memory_replays_too(tmp_path: Path) -> None:
 
 
 def test_the_first_step_that_comes_out_differently_is_named(tmp_path: Path) -> None:
-    """With its line, and with what was and what is."""
+    """The error has its line, the recorded value and the new one."""
     steps = max(lives(3).values(), key=len)
     (path,) = recorded(steps, tmp_path / "trace")
     lines = path.read_text().splitlines(keepends=True)
@@ -122,7 +122,7 @@ def test_the_first_step_that_comes_out_differently_is_named(tmp_path: Path) -> N
 
 
 def test_an_event_that_this_version_does_not_know_is_refused(tmp_path: Path) -> None:
-    """With the line, and the version that wrote it."""
+    """The error has the line, and the version that wrote it."""
     steps = max(lives(3).values(), key=len)
     (path,) = recorded(steps, tmp_path / "trace")
     path.write_text(path.read_text().replace('"is":"Tick"', '"is":"Tock"'))

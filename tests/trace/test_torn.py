@@ -1,4 +1,4 @@
-"""A machine that goes down in the middle of a line, and comes back."""
+"""A machine that crashes while a line is written, and starts again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEMBER = Member(config=MemberConfig(bootstrap_servers="b:1", group_id="shop"), m
 
 @pytest.mark.parametrize("half", ['{"at":1.0,"no', '{"at":1.0,"event":{"is":"Tick"}', '{"at":1.0,"effects":[{}'])
 def test_a_run_after_a_torn_line_begins_on_a_line_of_its_own(half: str, tmp_path: Path) -> None:
-    """Both runs can be read, and the first is known to have been torn; a line that ended in a brace was once not."""
+    """Both runs can be read, and the first is marked as torn; once it was not if its last line ended in a brace."""
     path = tmp_path / "t"
     Journal(MEMBER, TraceFile(path, max_bytes=10**9, keep=1)).close()
     with path.open("a") as file:
@@ -30,7 +30,7 @@ def test_a_run_after_a_torn_line_begins_on_a_line_of_its_own(half: str, tmp_path
 
 
 def test_a_run_after_a_torn_header_is_the_first(tmp_path: Path) -> None:
-    """Of the run before it nothing but half a header was written."""
+    """Only half a header was written of the run before it."""
     path = tmp_path / "t"
     path.write_text('{"trace":1,"group":"sh')
     Journal(MEMBER, TraceFile(path, max_bytes=10**9, keep=1)).close()

@@ -31,7 +31,7 @@ def descriptors() -> int:
 
 
 def test_a_file_is_put_aside_when_it_has_its_size(tmp_path: Path) -> None:
-    """Not a byte before it, and with the line that filled it."""
+    """It is rotated after the line that filled it, and not a byte earlier."""
     file = TraceFile(tmp_path / "t", max_bytes=100, keep=1)
     file.begin("h" * 9)
     assert [file.write("x" * 79), file.write("x" * 8), file.write("")] == [False, False, True]
@@ -48,7 +48,7 @@ def test_a_long_header_gets_as_much_again_beside_it(tmp_path: Path) -> None:
 
 
 def test_a_file_that_has_its_size_already_is_put_aside_with_the_next_line(tmp_path: Path) -> None:
-    """What an earlier process wrote counts."""
+    """What an earlier process wrote counts, too."""
     (tmp_path / "t").write_text("x" * 99 + "\n")
     file = TraceFile(tmp_path / "t", max_bytes=100, keep=1)
     assert file.write("")
@@ -56,7 +56,7 @@ def test_a_file_that_has_its_size_already_is_put_aside_with_the_next_line(tmp_pa
 
 
 def test_without_any_to_keep_a_full_file_is_deleted(tmp_path: Path) -> None:
-    """`trace.file.keep` 0."""
+    """This is `trace.file.keep` 0."""
     file = TraceFile(tmp_path / "t", max_bytes=10, keep=0)
     assert file.write("x" * 10)
     file.close()
@@ -65,14 +65,14 @@ def test_without_any_to_keep_a_full_file_is_deleted(tmp_path: Path) -> None:
 
 
 def test_a_whole_file_is_continued_without_an_empty_line(tmp_path: Path) -> None:
-    """Only half a line is ended first."""
+    """Only an incomplete line is ended first."""
     for _ in range(2):
         Journal(MEMBER, TraceFile(tmp_path / "t", max_bytes=10**9, keep=1)).close()
     assert [line[:9] for line in (tmp_path / "t").read_text().splitlines()] == ['{"trace":'] * 2
 
 
 def test_directories_are_made_if_they_are_missing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Two members may share one, and neither warns."""
+    """Two members may share a directory, and none of them warns."""
     for name in ("one", "two"):
         TraceFile(tmp_path / "a" / "b" / name, max_bytes=10**9, keep=1).close()
     assert sorted(path.name for path in (tmp_path / "a" / "b").iterdir()) == ["one", "two"]
@@ -82,7 +82,7 @@ def test_directories_are_made_if_they_are_missing(tmp_path: Path, caplog: pytest
 def test_a_disk_that_is_full_at_the_header_ends_the_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With one warning; lines without a header could not be read."""
+    """There is one warning. Lines without a header could not be read."""
     file = TraceFile(tmp_path / "t", max_bytes=100, keep=1)
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda *_: 3)
@@ -93,7 +93,7 @@ def test_a_disk_that_is_full_at_the_header_ends_the_trace(
 
 
 def test_a_trace_that_cannot_be_written_says_nothing_of_later_lines(tmp_path: Path) -> None:
-    """No new file is begun, which would want a header."""
+    """No new file is begun, which would need a header."""
     (tmp_path / "file").write_text("in the way")
     file = TraceFile(tmp_path / "file" / "t", max_bytes=1, keep=1)
     file.begin("header")
@@ -101,7 +101,7 @@ def test_a_trace_that_cannot_be_written_says_nothing_of_later_lines(tmp_path: Pa
 
 
 def test_files_that_are_refused_are_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that another member writes, and one that another user owns."""
+    """These are a file that another member writes, and a file of another user."""
     first = TraceFile(tmp_path / "t", max_bytes=10**9, keep=1)
     before = descriptors()
     TraceFile(tmp_path / "t", max_bytes=10**9, keep=1).close()
@@ -114,7 +114,7 @@ def test_files_that_are_refused_are_closed(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_files_that_are_full_are_closed(tmp_path: Path) -> None:
-    """However many there were."""
+    """This holds for any number of them."""
     before = descriptors()
     file = TraceFile(tmp_path / "t", max_bytes=1, keep=1)
     for _ in range(10):
@@ -124,13 +124,13 @@ def test_files_that_are_full_are_closed(tmp_path: Path) -> None:
 
 
 def test_a_dot_at_the_start_of_a_name_is_quoted_and_nothing_else_of_it() -> None:
-    """`.hidden` stays readable."""
+    """The rest of `.hidden` stays readable."""
     assert trace_path("{member}", pid=1, member=".hidden") == Path("%2Ehidden")
 
 
 @pytest.mark.parametrize(("slot", "part"), [(None, "partition 7"), ("slot 2", "slot 2")])
 def test_a_header_names_the_task_of_spark(monkeypatch: pytest.MonkeyPatch, slot: str | None, part: str) -> None:
-    """By its slot where the integration says which; otherwise by the partition."""
+    """It has the slot, if the integration sets it, and otherwise the partition."""
     task = SimpleNamespace(partitionId=lambda: 7, stageId=lambda: 3, attemptNumber=lambda: 1)
     context = SimpleNamespace(get=lambda: task)
     monkeypatch.setitem(sys.modules, "pyspark", cast("ModuleType", SimpleNamespace(TaskContext=context)))
@@ -140,7 +140,7 @@ def test_a_header_names_the_task_of_spark(monkeypatch: pytest.MonkeyPatch, slot:
 
 
 def test_a_header_names_the_version_of_python_and_leaves_out_what_is_not_known() -> None:
-    """No pod outside of Kubernetes, and no task outside of Spark."""
+    """There is no pod outside Kubernetes, and no task outside Spark."""
     header = json.loads(Journal(MEMBER).lines()[0])
     assert header["python"] == platform.python_version()
     assert [key for key, value in header.items() if value is None] == ["instance"]
@@ -148,13 +148,13 @@ def test_a_header_names_the_version_of_python_and_leaves_out_what_is_not_known()
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/zero"])
 def test_a_device_is_no_trace(device: str) -> None:
-    """Some have no end."""
+    """Some devices have no end."""
     with pytest.raises(TraceError, match=f"{device} is a device, and not a file"):
         read_trace(device)
 
 
 def test_steps_that_are_missing_are_told_once(tmp_path: Path) -> None:
-    """The lines after the header that says so are a part of its run."""
+    """The lines after the header that says so belong to its run."""
     journal = Journal(MEMBER, TraceFile(tmp_path / "t", max_bytes=10**9, keep=1))
     for value in (object(), 1, 2):
         journal.note("odd", value=value)
@@ -164,7 +164,7 @@ def test_steps_that_are_missing_are_told_once(tmp_path: Path) -> None:
 
 
 class SlowFile(TraceFile):
-    """A file on a disk that hangs until it is let go."""
+    """A file on a disk that hangs until the test releases it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, max_bytes=10**9, keep=1)
@@ -178,7 +178,7 @@ class SlowFile(TraceFile):
 def test_a_file_that_is_too_slow_is_told_once_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also the steps that are missing at its end."""
+    """Steps that are missing at its end are counted, too."""
     monkeypatch.setattr(trace_thread, "_MOST_WAITING", 2)
     file = SlowFile(tmp_path / "t")
     journal = Journal(MEMBER, file)
@@ -194,7 +194,7 @@ def test_a_file_that_is_too_slow_is_told_once_and_counted(
 
 
 def test_values_that_the_format_does_not_have_are_refused() -> None:
-    """None where a value is needed, classes without an entry, and digits of other scripts."""
+    """These are None where a value is needed, classes without an entry, and digits of other scripts."""
     with pytest.raises(ValueError, match="unpack"):
         decode(Event, None)
     with pytest.raises(TypeError, match="object has no entry in the trace format"):

@@ -1,4 +1,4 @@
-"""The thread that writes a trace: what hangs, fails or cannot be encoded never reaches the member."""
+"""The thread that writes a trace: files that hang, errors, and texts that cannot be encoded never affect the member."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Path:
-    """That nobody reads."""
+    """A pipe from which no process reads."""
     os.mkfifo(tmp_path / "pipe")
     return tmp_path / "pipe"
 
 
 def test_a_backlog_counts_what_did_not_fit() -> None:
-    """Once, for the next entry that does."""
+    """The count goes once to the next entry that fits."""
     backlog = Backlog(2)
     assert [backlog.admit() for _ in range(5)] == [True, True, False, False, False]
     backlog.wrote()
@@ -59,7 +59,7 @@ def test_a_backlog_counts_what_did_not_fit() -> None:
 
 
 def test_a_pipe_that_nobody_reads_holds_up_no_step(pipe: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A step was written on the membership thread, which then sent no heartbeats. A close is bounded, too."""
+    """Steps were once written on the membership thread, which then sent no heartbeats. A close is bounded, too."""
     journal = Journal(MEMBER, new_file(pipe))
     done = threading.Event()
 
@@ -80,7 +80,7 @@ def test_a_pipe_that_nobody_reads_holds_up_no_step(pipe: Path, caplog: pytest.Lo
 def test_steps_that_were_dropped_are_told(
     pipe: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the trace by a new header, so that a replay goes on from there; in replay and diagnose; once in the log."""
+    """The trace has a new header, from which a replay goes on; replay, diagnose and the log say it, too."""
     monkeypatch.setattr(trace_thread, "_MOST_WAITING", 600)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     journal = Journal(MEMBER, new_file(pipe))
@@ -119,7 +119,7 @@ def test_steps_that_were_dropped_are_told(
 
 
 def test_text_that_cannot_be_encoded_does_not_end_the_recorder(tmp_path: Path) -> None:
-    """Half a character, as in the name of a file that is no UTF-8, raised on the membership thread."""
+    """A lone surrogate, as in a file name that is no UTF-8, once raised on the membership thread."""
     journal = Journal(MEMBER, new_file(tmp_path / "t"))
     journal.note("warning", thread="\udc80")
     journal.note("after")
@@ -131,7 +131,7 @@ def test_text_that_cannot_be_encoded_does_not_end_the_recorder(tmp_path: Path) -
 
 
 def test_a_value_without_a_form_is_left_out_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """NaN would make the whole file unreadable, and an object of some class has no form at all."""
+    """NaN would make the whole file unreadable, and objects of other classes cannot be written."""
     journal = Journal(MEMBER, new_file(tmp_path / "t"))
     journal.note("odd", value=float("nan"))
     journal.note("odd", value=object())
@@ -145,7 +145,7 @@ def test_a_value_without_a_form_is_left_out_and_counted(tmp_path: Path, caplog: 
 def test_a_thread_that_cannot_start_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The system may have none to spare for a while; entries wait meanwhile. If it never has one, a close says so."""
+    """The system may have no thread for a while; entries wait meanwhile. If it never has one, a close says so."""
 
     def refuse(_thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -170,7 +170,7 @@ def test_a_thread_that_cannot_start_is_tried_again(
 
 
 def test_a_journal_that_was_forgotten_leaves_no_thread(tmp_path: Path) -> None:
-    """Its member was made and never closed: the file is written and let go."""
+    """Its member was never closed: the file is written and closed."""
     journal = Journal(MEMBER, new_file(tmp_path / "forgotten"))
     del journal
     wait_for(lambda: gc.collect() >= 0 and "trace forgotten" not in {thread.name for thread in threading.enumerate()})
@@ -178,7 +178,7 @@ def test_a_journal_that_was_forgotten_leaves_no_thread(tmp_path: Path) -> None:
 
 
 def test_everything_is_written_when_the_interpreter_ends(tmp_path: Path) -> None:
-    """Also without a close: the member closes at exit, and its trace with it."""
+    """This holds even without a close: the member closes at exit, and its trace with it."""
     program = (
         "import sys, membership_client\n"
         "config = {'bootstrap.servers': '127.0.0.1:1', 'group.id': 'g', 'trace.file': sys.argv[1]}\n"
@@ -193,7 +193,7 @@ def test_everything_is_written_when_the_interpreter_ends(tmp_path: Path) -> None
 
 
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
-    """They were readable for all; those that rotation makes, and saved ones, too. An existing file keeps its mode."""
+    """All users could once read them; this includes rotated and saved files. An existing file keeps its mode."""
     journal = Journal(MEMBER, TraceFile(tmp_path / "t", max_bytes=10_000, keep=2))
     for number in range(500):
         journal.note("commit", number=number)
@@ -205,7 +205,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
 
 
 def test_a_symbolic_link_is_not_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever may write to the directory could make a member append to any file of its user."""
+    """A user who may write to the directory could otherwise make a member append to any file of its user."""
     (tmp_path / "victim").write_text("mine\n")
     (tmp_path / "t").symlink_to(tmp_path / "victim")
     journal = Journal(MEMBER, new_file(tmp_path / "t"))
@@ -216,7 +216,7 @@ def test_a_symbolic_link_is_not_followed(tmp_path: Path, caplog: pytest.LogCaptu
 
 
 def test_a_saved_trace_follows_no_symbolic_link(tmp_path: Path) -> None:
-    """Whoever may write to the directory could make a program empty any file of its user."""
+    """A user who may write to the directory could otherwise make a program empty any file of its user."""
     (tmp_path / "victim").write_text("mine\n")
     (tmp_path / "saved").symlink_to(tmp_path / "victim")
     with pytest.raises(OSError, match="symbolic link, which is not followed"):
@@ -225,7 +225,7 @@ def test_a_saved_trace_follows_no_symbolic_link(tmp_path: Path) -> None:
 
 
 def test_a_link_that_was_put_there_just_now_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the look and the opening."""
+    """The link appears between the check and the opening."""
     (tmp_path / "saved").symlink_to(tmp_path / "victim")
     monkeypatch.setattr(Path, "is_symlink", lambda _: False)
     with pytest.raises(OSError, match="symbolic links"):
@@ -234,7 +234,7 @@ def test_a_link_that_was_put_there_just_now_is_not_followed(tmp_path: Path, monk
 
 
 def test_another_users_pipe_is_written(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As /dev/stderr and /dev/null are: who made such a thing does not own what goes through it."""
+    """So are /dev/stderr and /dev/null: the user who made them does not own what is written to them."""
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     file = new_file(pipe)
@@ -246,7 +246,7 @@ def test_another_users_pipe_is_written(pipe: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_another_users_file_is_neither_written_nor_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who put it there could read what is written to it."""
+    """The user who put it there could read what is written to it."""
     (tmp_path / "t").write_text("theirs\n")
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
@@ -258,7 +258,7 @@ def test_another_users_file_is_neither_written_nor_emptied(tmp_path: Path, monke
 
 
 def test_a_saved_trace_replaces_an_earlier_one(tmp_path: Path) -> None:
-    """All of it, also if it was longer; a pipe takes it as well."""
+    """It replaces all of a longer one, too; a pipe works as well."""
     (tmp_path / "saved").write_text("x" * 100_000)
     Journal(MEMBER).save(tmp_path / "saved")
     (section,) = read_trace(tmp_path / "saved")
@@ -271,7 +271,7 @@ def test_a_saved_trace_replaces_an_earlier_one(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_never_put_aside(pipe: Path) -> None:
-    """A pipe, or /dev/null, was renamed when it had taken so many bytes."""
+    """A pipe, or /dev/null, was once renamed when it had got that many bytes."""
     file = TraceFile(pipe, max_bytes=10, keep=1)
     assert not file.write("x" * 100)
     file.close()
@@ -281,7 +281,7 @@ def test_what_is_no_file_is_never_put_aside(pipe: Path) -> None:
 @pytest.mark.parametrize("name", ["../../etc/x", "a/b", "..", ".", "/etc/x", "..\\x", "a\0b", "\ud800", "a\x1b"])
 @pytest.mark.parametrize("template", ["{group}", "{group}.jsonl", "{group}{instance}", "{group}/{member}"])
 def test_names_cannot_leave_the_directory(name: str, template: str, tmp_path: Path) -> None:
-    """A group named `../../etc/x` was written where that leads."""
+    """The trace of a group named `../../etc/x` was once written there."""
     path = trace_path(f"{tmp_path}/{template}", pid=1, group=name, member=name, instance=name)
     depth = template.count("/") + 1
     assert Path(os.path.normpath(path)).parents[depth - 1] == tmp_path
@@ -289,14 +289,14 @@ def test_names_cannot_leave_the_directory(name: str, template: str, tmp_path: Pa
 
 
 def test_names_stay_apart_and_readable() -> None:
-    """Two groups never share a file for their odd letters, and usual names are as they were."""
+    """Two groups never share a file because of quoted letters, and usual names are not changed."""
     names = ["a/b", "a%2Fb", "a_b", "shop-1.eu", "käse", "a b"]
     paths = [trace_path("{group}", pid=1, group=name) for name in names]
     assert list(map(str, paths)) == ["a%2Fb", "a%252Fb", "a_b", "shop-1.eu", "käse", "a b"]
 
 
 def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path) -> None:
-    """A child that outlived its parent kept the file locked, and the restarted parent wrote to another one."""
+    """A child that outlived its parent once kept the file locked, so the restarted parent wrote to another file."""
     config = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "trace.file": str(tmp_path / "t")}
     member = GroupMember(config)
     ready, wait = os.pipe(), os.pipe()

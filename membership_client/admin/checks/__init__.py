@@ -1,1 +1,1 @@
-"""Looks for what stands in the way of a change of a group, before a member is restarted: facts first, then pure rules."""
+"""Finds what stands in the way of a change of a group: gathers facts from the brokers, then applies pure rules to them."""

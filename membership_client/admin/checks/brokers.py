@@ -1,4 +1,4 @@
-"""Rules about brokers: may any group use KIP-848 here, and may this one move to it, and back?"""
+"""Rules about brokers: whether any group may use KIP-848 on them, and whether this group may move to it, and back."""
 
 from __future__ import annotations
 

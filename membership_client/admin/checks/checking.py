@@ -1,4 +1,4 @@
-"""Which rules belong to which change, and in which order their findings are told."""
+"""Applies the rules that belong to a change, and sorts their findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ORDER = list(Severity)
 
 
 def check(facts: GroupFacts, to: ChangeTo) -> GroupCheck:
-    """Pure: the same facts have the same findings."""
+    """Check the facts for a change. Pure: the same facts give the same findings."""
     found = sorted(_RULES[to](facts), key=lambda finding: _ORDER.index(finding.severity))
     return GroupCheck(view=facts.view, to=to, findings=tuple(found), unchecked=tuple(_unchecked(facts)))
 
@@ -50,7 +50,7 @@ def _to_consumer(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _barriers(facts: GroupFacts) -> Iterator[Finding]:
-    """What prevents KIP-848 for the group, whatever the configuration of its members is."""
+    """What prevents KIP-848 for the group with any configuration of its members."""
     yield from brokers.of_brokers(facts)
     yield from brokers.of_move(facts)
     yield from members.of_assignment(facts)
@@ -94,7 +94,7 @@ def _full(facts: GroupFacts) -> Iterator[Finding]:
             kind=FindingKind.NO_ROOM,
             severity=Severity.WARNING,
             sentence=f"The group has {len(facts.view.members)} members, as many as {key} allows. Coordinators then refuse the "
-            "restart of a static member as well (KIP-848: before Kafka 4.3), for it begins as another member.",
+            "restart of a static member as well (KIP-848: before Kafka 4.3), because it begins as another member.",
             advice=f"Raise {key} on all brokers.",
         )
 

@@ -1,4 +1,4 @@
-"""Reads the configuration of a client that is checked: what `Consumer` would say of it."""
+"""Reads the configuration that is to be checked, with the rules and errors of `Consumer`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROTOCOL = "group.protocol"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadConfig:
-    """See `facts.ClientFacts`."""
+    """The configuration that was read. Its fields are those of `facts.ClientFacts`."""
 
     member: MemberConfig | None
     given: frozenset[str]
@@ -25,14 +25,14 @@ class ReadConfig:
     problems: tuple[str, ...]
     bootstrap: str | None
     security: Security | None
-    """None if its keys are refused; the reason is among the problems."""
+    """None if the security keys are refused; the reason is among the problems."""
 
 
-def understood(config: Mapping[str, Any], group_id: str) -> ReadConfig:
-    """The configuration of `Consumer`, whose keys are those of confluent-kafka and of members. ConfigError if it is no mapping of keys.
+def read_client_config(config: Mapping[str, Any], group_id: str) -> ReadConfig:
+    """Read the configuration of a `Consumer`, with keys of confluent-kafka and of members. ConfigError if it is no mapping of keys.
 
-    It is read as with `group.protocol=auto`, which takes the keys of both protocols: what the other protocol means for
-    them is a finding of its own.
+    It is read as with `group.protocol=auto`, which takes the keys of both protocols. Other rules find keys that have no effect
+    in one protocol.
     """
     from membership_client.consumer.keys import KEYS, Reach  # noqa: PLC0415 - loads confluent_kafka
 
@@ -66,7 +66,7 @@ def _without_security(given: dict[str, Any], problems: list[str]) -> tuple[Secur
 def _member(usable: Mapping[str, Any], group_id: str, problems: list[str]) -> MemberConfig | None:
     from membership_client.consumer.settings import settings_of  # noqa: PLC0415 - loads confluent_kafka
 
-    # The first two may be left out of the file, for they are known.
+    # The file need not have the first two keys.
     complete = {"bootstrap.servers": "localhost", "group.id": group_id, **usable}
     if word_from(complete.get(_PROTOCOL)) in {"consumer", "classic"}:
         complete[_PROTOCOL] = "auto"

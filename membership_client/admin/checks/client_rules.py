@@ -1,4 +1,4 @@
-"""Rules about the configuration that a member will have, and about what its user may do."""
+"""Rules about the configuration that a member will have, and about the rights of its user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def of_keys(client: ClientFacts) -> Iterator[Finding]:
 
 
 def of_protocol_keys(client: ClientFacts) -> Iterator[Finding]:
-    """What keys of the classic protocol mean under KIP-848."""
+    """Keys of the classic protocol that are refused, or have no effect, under KIP-848."""
     if client.protocol == "classic":
         yield blocker(
             FindingKind.KEEPS_CLASSIC,
@@ -68,7 +68,7 @@ def of_session(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _session_ms(facts: GroupFacts) -> int | None:
-    """None if it is not set."""
+    """The session timeout in the configuration; None if it is not set."""
     if facts.client is None or facts.config is None or CLASSIC_SESSION_MS not in facts.client.given:
         return None
     return facts.config.session_timeout_ms
@@ -105,7 +105,7 @@ def of_assignor(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def of_rights(client: ClientFacts, *, to_consumer: bool) -> Iterator[Finding]:
-    """ACLs that are missing. Classic members join without a right on their topics, and only their fetches are refused."""
+    """ACLs that are missing. A classic member can join without a right on its topics; only its fetches are refused."""
     if client.rights is None:
         return
     if client.rights.problem:

@@ -1,4 +1,4 @@
-"""What the rules know: the group, each broker, the topics, and the configuration that a member will have."""
+"""The facts for the rules: the group, each broker, the topics, and the configuration that a member will have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BrokerFacts:
     node: Node
     apis: Mapping[int, tuple[int, int]]
     settings: Mapping[str, str] | None
-    """Settings of this broker that it knows; None without access."""
+    """The broker's settings; None if the administrator may not read them."""
 
     def has(self, api: int, version: int) -> bool:
         return self.apis.get(api, (0, -1))[1] >= version
@@ -34,9 +34,9 @@ class Rights:
     group: frozenset[Operation] | None
     """None if the brokers do not report what users may do."""
     topics: Mapping[str, frozenset[Operation]]
-    """Those of the group; a topic that does not exist is missing, or of which the brokers do not report it."""
+    """The allowed operations by topic. A topic is left out if it does not exist, or if the brokers do not report rights on it."""
     problem: str = ""
-    """Why the user cannot connect; nothing else is known then."""
+    """Why the user cannot connect. The other fields are empty then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class ClientFacts:
     """The configuration that a member will have, and what its user may do."""
 
     member: MemberConfig | None
-    """With `group.protocol` as `protocol` has it; None if the configuration cannot be read."""
+    """The configuration of the member, in which `group.protocol` is `protocol`; None if it cannot be read."""
     given: frozenset[str]
     """The keys that are set, with dots."""
     protocol: str
@@ -52,7 +52,7 @@ class ClientFacts:
     problems: tuple[str, ...]
     """Keys that are refused, each as a sentence."""
     rights: Rights | None
-    """None if its keys about security are refused."""
+    """The rights of the user; None if the security keys are refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class GroupFacts:
     brokers: tuple[BrokerFacts, ...]
     features: Mapping[str, int]
     topics: Mapping[str, int]
-    """Partitions by topic: all that the administrator may describe."""
+    """Partitions by topic, of all topics that the administrator may describe."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
     client: ClientFacts | None = None
     patterns: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class GroupFacts:
         return tuple(member for member in self.view.members if member.is_classic)
 
     def brokers_where(self, key: str, values: frozenset[str]) -> str:
-        """The brokers whose list `key` has none of `values`, named; empty if there are none. A broker without the key is not meant."""
+        """Ids of the brokers whose list `key` has none of `values`; empty if there are none. Brokers without the key do not count."""
         found = (
             broker.node.node_id
             for broker in self.brokers
@@ -89,11 +89,11 @@ class GroupFacts:
         return ", ".join(map(str, found))
 
     def least(self, key: str) -> int | None:
-        """The smallest value of a number over all brokers."""
+        """The smallest value of the key among all brokers; None if no broker has it."""
         numbers = [int(b.settings[key]) for b in self.brokers if b.settings and b.settings.get(key, "").isdecimal()]
         return min(numbers, default=None)
 
 
 def words(text: str) -> frozenset[str]:
-    """A list of the brokers' configuration, in small letters."""
+    """The words of a list in a broker's configuration, in lower case."""
     return frozenset(word.strip().lower() for word in text.split(",") if word.strip())

@@ -1,4 +1,4 @@
-"""What stands in the way of a change of a group, as values."""
+"""A finding of a check: one thing that stands in the way of a change of a group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from membership_client.admin.views import GroupView
 
 ChangeTo = Literal["consumer", "static", "membership-client"]
-"""To KIP-848; to static membership; from another client to membership_client."""
+"""The change: to KIP-848, to static membership, or from another client to membership_client."""
 
 
 class Severity(enum.Enum):
@@ -24,7 +24,7 @@ class Severity(enum.Enum):
 
 
 class FindingKind(enum.Enum):
-    """What was found."""
+    """The kind of a finding. The value is its name in the output."""
 
     NOT_CHECKED = "not checked"
     BROKERS_TOO_OLD = "brokers too old"
@@ -58,19 +58,19 @@ class FindingKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that stands in the way, or will be different."""
+    """One thing that stands in the way of the change, or will be different after it."""
 
     kind: FindingKind
     severity: Severity
     sentence: str
     advice: str
-    """What to do about it, and when it may be left as it is."""
+    """What to do about it, and when nothing need be done."""
     members: tuple[str, ...] = ()
-    """The members that it is about; empty if it is about brokers, the group or a configuration."""
+    """The members that the finding is about; empty if it is about brokers, the group or a configuration."""
 
 
 def blocker(kind: FindingKind, sentence: str, advice: str) -> Finding:
-    """About brokers, the group or a configuration."""
+    """A blocker that is about brokers, the group or a configuration, and not about members."""
     return Finding(kind=kind, severity=Severity.BLOCKER, sentence=sentence, advice=advice)
 
 
@@ -83,9 +83,9 @@ class GroupCheck:
     findings: tuple[Finding, ...]
     """Blockers first, then warnings, then notes."""
     unchecked: tuple[str, ...] = ()
-    """What was not looked at, because it was not given."""
+    """What was not checked, and why."""
 
     @property
     def is_ready(self) -> bool:
-        """There are no blockers and no warnings."""
+        """Whether there are no blockers and no warnings."""
         return all(finding.severity is Severity.NOTE for finding in self.findings)

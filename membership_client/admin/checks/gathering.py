@@ -36,7 +36,7 @@ BROKER_SETTINGS = (
 
 
 def gather(asker: Asker, view: GroupView, read: ReadConfig | None, patterns: tuple[str, ...] = ()) -> GroupFacts:
-    """All facts. Raises what `GroupAdmin.describe` raises; denied settings are left out."""
+    """Gather all facts. Raises the errors of `GroupAdmin.describe`. Settings that the user may not read are left out."""
     brokers = [(node, _described(asker, node)) for _, node in sorted(asker.leaders().brokers.items())]
     topics = expect(TopicRightsDescribed, asker.ask(DescribeTopicRights(topics=None)), None, "be asked for its topics")
     return GroupFacts(
@@ -64,7 +64,7 @@ def _settings(asker: Asker, node: Node) -> dict[str, str] | None:
 def _group_settings(asker: Asker, group_id: str) -> dict[str, group_settings.Setting]:
     try:
         return {setting.name: setting for setting in group_settings.settings(asker, group_id)}
-    except (AdminError, NotAuthorizedError):  # Too old for settings of groups, or denied.
+    except (AdminError, NotAuthorizedError):  # The brokers are too old for settings of groups, or deny access.
         return {}
 
 
@@ -82,7 +82,7 @@ def _client(asker: Asker, view: GroupView, read: ReadConfig) -> ClientFacts:
 
 
 def _rights(asker: Asker, view: GroupView, read: ReadConfig) -> Rights | None:
-    """Asks as the user of the configuration, over connections of its own; None if its keys about security are refused."""
+    """Ask as the user of the configuration, over its own connections. None if the security keys are refused."""
     if read.security is None:
         return None
     topics = topics_of(asker, view)
@@ -112,7 +112,7 @@ def _group_rights(user: Asker, group_id: str) -> frozenset[Operation] | None:
 
 
 def topics_of(asker: Asker, view: GroupView) -> frozenset[str]:
-    """Topics of the members; those of the committed offsets if no member names one."""
+    """Topics of the members; if no member names one, topics of the committed offsets."""
     named = frozenset(topic for member in view.members for topic in member.topics)
     if named:
         return named

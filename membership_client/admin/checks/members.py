@@ -23,8 +23,9 @@ def of_assignment(facts: GroupFacts) -> Iterator[Finding]:
         yield Finding(
             kind=FindingKind.REBALANCING,
             severity=Severity.WARNING,
-            sentence=f"The group is {facts.view.state} for some seconds now: meanwhile the coordinator reports neither topics nor assignments of members.",
-            advice="Repeat the check when it is Stable. A group that does not become Stable waits for a member: groups waiting.",
+            sentence=f"The group has been {facts.view.state} for some seconds. In this state the coordinator reports neither topics nor "
+            "assignments of members.",
+            advice="Repeat the check when the group is Stable. If it does not become Stable, run groups waiting.",
         )
     if owners := [member.name for member in facts.classic_members if member.has_assignor_data]:
         yield Finding(
@@ -53,7 +54,7 @@ def of_clients(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def of_partners(facts: GroupFacts) -> Iterator[Finding]:
-    """Range gives partition n of all topics to one member, which joins of topics need; the brokers' default does not."""
+    """Topics that members may join: range gives partition n of all topics to one member, and the brokers' default does not."""
     is_chosen = facts.config is not None and facts.config.group_remote_assignor is not None
     if not facts.is_classic or facts.view.assignor != "range" or is_chosen:
         return
@@ -72,7 +73,7 @@ def of_partners(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def of_static_members(facts: GroupFacts) -> Iterator[Finding]:
-    """After a crash a new process must wait for the session of the old one, other than in the classic protocol."""
+    """Static members: under KIP-848 the process after a crash must wait for the end of the old session; in the classic protocol it need not."""
     names = tuple(member.name for member in facts.classic_members if member.instance_id is not None)
     policy = _conflict_policy(facts)
     if policy == "takeover" or not (names or policy):
@@ -97,7 +98,7 @@ def _conflict_policy(facts: GroupFacts) -> str | None:
 
 
 def of_instance_ids(facts: GroupFacts) -> Iterator[Finding]:
-    """Ids that a replacement will not have."""
+    """Instance ids that the replacement of a process will not have."""
     ids: dict[str, tuple[str, ...]] = {
         member.instance_id: (member.name,) for member in facts.view.members if member.instance_id is not None
     }

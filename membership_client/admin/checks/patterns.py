@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from membership_client.admin.checks.finding import Finding, FindingKind, Severity
 
 _NO_SYNTAX = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
-"""Escapes and classes of letters, in which no group begins and nothing is repeated."""
+"""Escapes and character classes. The expressions below must not match inside of them."""
 _NOT_RE2J = {
     "looks ahead or behind": re.compile(r"\(\?<?[=!]"),
     "has an atomic group": re.compile(r"\(\?>"),
@@ -17,12 +17,12 @@ _NOT_RE2J = {
     "refers to an earlier group": re.compile(r"\(\?P=|\\[1-9]|\\k<"),
 }
 _RE2J_ONLY = re.compile(r"\\[pPQzC]")
-"""Syntax that RE2/J has and Python has not: such a pattern cannot be judged here."""
+"""Syntax that RE2/J has and Python lacks. Patterns with it cannot be checked here."""
 _MOST_NAMES = 5
 
 
 def of_pattern(pattern: str, topics: Iterable[str]) -> Iterator[Finding]:
-    """What a librdkafka pattern, which begins with `^`, would mean for the brokers."""
+    """What would change if the brokers matched a librdkafka pattern, which begins with `^`."""
     if (why := _refusal(pattern)) is not None:
         yield Finding(
             kind=FindingKind.PATTERN_REFUSED,
@@ -57,16 +57,14 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
     """By Python's rules; None if it cannot be read by them."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", FutureWarning
-            )  # For [[:alpha:]], which RE2/J has and Python may have one day.
+            warnings.simplefilter("ignore", FutureWarning)  # Python warns of [[:alpha:]], which RE2/J has.
             return re.compile(pattern)
     except re.error:
         return None
 
 
 def _lost(pattern: str, topics: Iterable[str]) -> Iterator[str]:
-    """Topics that the pattern matches by their beginning only."""
+    """Topics of which the pattern matches only the beginning."""
     found = _compiled(pattern)
     if found is None or not pattern.startswith("^"):
         return

@@ -9,8 +9,8 @@ from dataclasses import replace
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import table
 from membership_client.admin.commands.groups_command import (
-    BAD_NEWS,
     DONE,
+    FINDING,
     NOT_CONFIRMED,
     is_confirmed,
     progress,
@@ -18,7 +18,7 @@ from membership_client.admin.commands.groups_command import (
 )
 from membership_client.admin.errors import UnknownMemberError
 from membership_client.admin.group_admin import GroupAdmin
-from membership_client.admin.removal import Life, Removal, Sign, spared
+from membership_client.admin.removal import Life, Removal, Sign, not_removed
 from membership_client.admin.settings import SETTINGS, Setting
 from membership_client.admin.views import GroupView, MemberView
 from membership_client.errors import ConfigError
@@ -26,7 +26,7 @@ from membership_client.partitions import named
 
 
 def remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    """Exit code BAD_NEWS if a member was not removed."""
+    """Exit code FINDING if a member was not removed."""
     if bool(options.members) == options.all:
         raise ConfigError("Give either the members to remove, or --all.")
     members = _chosen(admin.describe(options.group, lag=False), options)
@@ -35,14 +35,14 @@ def remove(admin: GroupAdmin, options: argparse.Namespace) -> int:
     others = {name: member for name, member in members.items() if name not in kept}
     if others and not is_confirmed(options, _question(options, others, signs)):
         return NOT_CONFIRMED
-    # By member id: the answer may have taken minutes, and a new process with the same instance id must not be removed.
+    # By member id, because the user may have taken minutes to answer: a new process with the same instance id must not be removed.
     ids = [member.member_id for member in others.values()]
     removed = {gone.name: gone for gone in admin.remove(options.group, ids, reason=options.reason, force=True)}
     outcomes = [replace(removed[member.member_id], name=name) for name, member in others.items()]
-    outcomes += [spared(name, members[name], sign) for name, sign in kept.items()]
+    outcomes += [not_removed(name, members[name], sign) for name, sign in kept.items()]
     lines = [_line(outcome) for outcome in outcomes] or [f"{options.group} has no members."]
     show(options, lines, [as_json.removal(outcome) for outcome in outcomes])
-    return DONE if all(outcome.removed for outcome in outcomes) else BAD_NEWS
+    return DONE if all(outcome.removed for outcome in outcomes) else FINDING
 
 
 def _chosen(view: GroupView, options: argparse.Namespace) -> dict[str, MemberView]:

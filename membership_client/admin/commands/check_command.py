@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from membership_client.admin.checks.finding import GroupCheck
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import folded
-from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, show, text_of
+from membership_client.admin.commands.groups_command import DONE, FINDING, show, text_of
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.java.java_config import read_properties
 from membership_client.partitions import counted
@@ -20,12 +20,12 @@ _CHANGES = {"consumer": "KIP-848", "static": "static membership", "membership-cl
 
 
 def check(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    """Exit code BAD_NEWS if there are blockers or warnings."""
+    """Exit code FINDING if there are blockers or warnings."""
     config = None if options.config is None else read_properties(text_of(options.config))
     found = admin.check(options.group, options.to, config=config, patterns=options.pattern)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     show(options, [line for text in _lines(found) for line in folded(text, width)], as_json.check(found))
-    return DONE if found.is_ready else BAD_NEWS
+    return DONE if found.is_ready else FINDING
 
 
 def _lines(found: GroupCheck) -> Iterator[str]:

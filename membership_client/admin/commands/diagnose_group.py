@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, progress, run, show
+from membership_client.admin.commands.groups_command import DONE, FINDING, progress, run, show
 from membership_client.admin.commands.outside_view import OutsideFinding, OutsideKind, OutsideView, first_line, summary
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.waiting import Waiting
@@ -17,7 +17,7 @@ _LOOK_S = 0.5
 
 
 def diagnose_group(options: argparse.Namespace) -> int:
-    """Watch the group for `options.watch` seconds. BAD_NEWS if something is wrong, IMPOSSIBLE if it cannot be described."""
+    """Watch the group for `options.watch` seconds. FINDING if something is wrong, IMPOSSIBLE if it cannot be described."""
     return run(options, _diagnose)
 
 
@@ -29,11 +29,11 @@ def _diagnose(admin: GroupAdmin, options: argparse.Namespace) -> int:
     if not options.brief:
         lines += [summary(last.view, findings, seen.watched_s), *_details(findings)]
     show(options, lines, _as_json(last, findings, began_at, seen.watched_s))
-    return BAD_NEWS if any(finding.is_fault for finding in findings) else DONE
+    return FINDING if any(finding.is_fault for finding in findings) else DONE
 
 
 def _watch(admin: GroupAdmin, options: argparse.Namespace, seen: OutsideView) -> Waiting:
-    """A cluster that does not answer for a moment is asked again; the first answer is needed."""
+    """Look at the group until the time is over. A look without an answer is repeated later; NoAnswerError if the first one has none."""
     last = admin.waiting_for(options.group)
     seen.see(last, time.monotonic())
     until, tell = time.monotonic() + options.watch, progress(f"watching {options.group}")
@@ -60,8 +60,8 @@ def _details(findings: list[OutsideFinding]) -> Iterator[str]:
 
 
 _LIMITS = (
-    "Without traces: heartbeats, callbacks and the reasons of rebalances are not to be seen from outside. "
-    "Traces, which members write with the key trace.file, tell them."
+    "Heartbeats, callbacks and the reasons of rebalances cannot be seen from outside. "
+    "They are in traces, which members write with the key trace.file."
 )
 
 

@@ -24,7 +24,7 @@ def lines(watched: ObservedGroup, width: int | None = None) -> list[str]:
 
 
 def folded(text: str, width: int | None) -> list[str]:
-    """In lines that fit; an empty line stays one."""
+    """The text in lines of at most `width`. An empty text is one empty line."""
     if not width or len(text) <= width:
         return [text]
     return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
@@ -39,12 +39,12 @@ def title(view: GroupView) -> str:
 
 
 _DISPENSABLE = ("MEMBER ID", "HOST", "EPOCH", "LAG", "SHOULD HAVE")
-"""Columns that a narrow terminal does without, in this order: names say most of it, and `--json` has all."""
+"""Columns that are left out in a narrow terminal, in this order. `--json` has all."""
 _NARROWEST = 20
 
 
 def members(view: GroupView, width: int | None = None) -> list[str]:
-    """A table; where it is wider than `width`, columns are left out, and then long cells are cut."""
+    """A table of the members. If it is wider than `width`, columns are left out, and then long cells are cut."""
     lag = view.lag
     return fitting(_MEMBERS, [_member(member, lag) for member in view.members], _DISPENSABLE, width)
 
@@ -52,7 +52,7 @@ def members(view: GroupView, width: int | None = None) -> list[str]:
 def fitting(
     head: Sequence[str], rows: Sequence[Sequence[object]], dispensable: Sequence[str], width: int | None
 ) -> list[str]:
-    """A table. Where it is wider than `width`, dispensable columns are left out one after the other, and then long cells are cut."""
+    """A table. If it is wider than `width`, dispensable columns are left out one after the other, and then long cells are cut."""
     if width is None:
         return table(head, rows)
     shown = list(range(len(head)))
@@ -149,7 +149,7 @@ def quiet_lines(quiet: QuietMember, session_timeout_s: float | None) -> list[str
 def _why(quiet: QuietMember, session_timeout_s: float | None) -> str:
     known = session_timeout_s is not None and not quiet.member.is_classic
     if known and quiet.seen_s > (session_timeout_s or 0.0):
-        return "It sends heartbeats, for it has been a member for longer than a session: its application is stuck, or commits later."
+        return "It has been a member for longer than a session, so it sends heartbeats: its application is stuck, or commits later."
     limit = f"in at most {session_timeout_s:.0f} s" if known else "when its session ends"
     refused = (
         f", and until then refuses another process the instance id {quiet.member.instance_id}"
@@ -157,19 +157,19 @@ def _why(quiet: QuietMember, session_timeout_s: float | None) -> str:
         else ""
     )
     return (
-        f"Its process is stopped or dead, or works at one record, or commits later. If it sends no heartbeats, the coordinator "
+        f"Its process is stopped or dead, or still processes one record, or commits later. If it sends no heartbeats, the coordinator "
         f"removes it {limit}{refused}."
     )
 
 
 def _unobserved(waiting: Waiting) -> list[str]:
-    """Coordinators do not report heartbeats: only the offsets of a while show a member that stands still."""
+    """Advice to look for longer: coordinators do not report heartbeats, so only offsets over some time show a member that is stuck."""
     lag, members = waiting.view.lag, waiting.view.members
     behind = [member.name for member in members if any(lag.get(place) for place in member.current)]
     if waiting.blockers or not behind or waiting.seen_s >= QUIET_S:
         return []
     whom = f"{', '.join(behind[:_MOST_NAMES])}{' and others' if len(behind) > _MOST_NAMES else ''}"
-    return [f"Records wait for {whom}. Whether they are worked on shows a longer look: --watch 10."]
+    return [f"Records wait for {whom}. To see whether these are processed, look for longer: --watch 10."]
 
 
 _MOST_NAMES = 5
@@ -207,7 +207,7 @@ def _if_dead(blocker: Blocker) -> str:
 def _rebalance(blocker: Blocker) -> str:
     left_s = max(0.0, _REBALANCE_S - blocker.seen_s)
     return (
-        f"{'It' if blocker.is_alive else 'If it is alive, it'} has until its max.poll.interval.ms ends, which the coordinator does not report: "
+        f"{'It' if blocker.is_alive else 'If it is alive, it'} may take its max.poll.interval.ms, which the coordinator does not report: "
         f"at most {left_s:.0f} s more if that is the default of {_REBALANCE_S} s."
     )
 

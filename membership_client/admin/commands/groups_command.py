@@ -14,10 +14,10 @@ from membership_client.admin.java.java_config import from_java, read_properties
 from membership_client.cli.terminal_text import printable
 from membership_client.errors import ConfigError, MembershipError
 
-DONE, BAD_NEWS, IMPOSSIBLE, NOT_CONFIRMED, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, FINDING, IMPOSSIBLE, NOT_CONFIRMED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _MOST_BYTES = 64 * 2**20
-"""Of a file: the offsets of a million partitions are less."""
+"""The largest file that is read. The offsets of a million partitions need less."""
 
 
 def run(options: argparse.Namespace, command: Callable[[GroupAdmin, argparse.Namespace], int]) -> int:
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace, command: Callable[[GroupAdmin, argparse.Nam
         with GroupAdmin(connection_of(options)) as admin:
             return command(admin, options)
     except (MembershipError, OSError, UnicodeError) as error:
-        complain(error)
+        print_error(error)
         return IMPOSSIBLE
     except KeyboardInterrupt:
         _end_progress()
@@ -75,8 +75,8 @@ def show(options: argparse.Namespace, lines: Iterable[str], machine: Any) -> Non
     print(json.dumps(machine) if options.json else "\n".join(map(printable, lines)), flush=True)
 
 
-def complain(error: Exception) -> None:
-    """Write the error to stderr, without control characters: it may quote names that other people chose."""
+def print_error(error: Exception) -> None:
+    """Write the error to stderr, without control characters, because it may quote names from the cluster."""
     _end_progress()
     print(*map(printable, str(error).split("\n")), sep="\n", file=sys.stderr)
 
@@ -88,7 +88,7 @@ def is_confirmed(options: argparse.Namespace, question: str) -> bool:
         return True
     if not sys.stdin.isatty():
         print(
-            f"{printable(question)} Standard input is no terminal, so this cannot be confirmed: give --yes.",
+            f"{printable(question)} Standard input is no terminal, so you cannot be asked: give --yes.",
             file=sys.stderr,
         )
         return False
@@ -97,7 +97,7 @@ def is_confirmed(options: argparse.Namespace, question: str) -> bool:
 
 
 def progress(what: str) -> Callable[[float], None]:
-    """A function of the seconds left: updates one line on a terminal; writes one line, once, if stderr is no terminal."""
+    """A function that shows the seconds left: on a terminal in one line that it updates; else it writes one line once."""
     told: list[int] = []
 
     def tell(left_s: float) -> None:

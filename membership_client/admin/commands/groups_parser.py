@@ -16,10 +16,10 @@ EXIT_CODES = """\
 exit codes:
   0  done, or nothing to report
   1  a finding: the group waits for a member, something is in the way of a change, a member was not removed, ...
-  2  not possible: a wrong command line, no answer, no access, no such group, or the brokers refuse
+  2  not possible: the command line is wrong, the brokers do not answer or refuse, there is no access, or no such group
   3  not done, because it was not confirmed (answer y, or give --yes)
   130  interrupted
-  141  the reader of the output is gone, as in "| head -1"
+  141  the reader of the output has closed it, as in "| head -1"
 """
 
 _EXAMPLES = {
@@ -80,7 +80,7 @@ def _command(commands: _SubParsers, name: str, about: str, example: str | None =
 
 
 def _runs(parser: argparse.ArgumentParser, module: str, function: str) -> None:
-    """Set the parser's command. Its module is imported when it runs, so that --help is fast."""
+    """Set the parser's command. The command's module is imported when it runs, so that --help is fast."""
 
     def run(options: argparse.Namespace) -> int:
         from membership_client.admin.commands import groups_command  # noqa: PLC0415 - see above
@@ -137,7 +137,7 @@ def _add_waiting(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_named_group(parser: argparse.ArgumentParser) -> None:
-    """The group as other commands take it, or by `--group` as Kafka's own tools do."""
+    """The group as the argument GROUP, as in other commands, or as `--group`, as in Kafka's own tools."""
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("group", nargs="?", default=argparse.SUPPRESS, metavar="GROUP")
     group.add_argument("--group", metavar="GROUP", default=argparse.SUPPRESS, help="the same")
@@ -170,8 +170,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 def _add_migrate_watch(parser: argparse.ArgumentParser) -> None:
     _add_named_group(parser)
     parser.add_argument("--to", choices=["consumer", "classic"], default="consumer", help="default: consumer (KIP-848)")
-    parser.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="between two looks; default: 1")
-    parser.add_argument("--once", action="store_true", help="one look; exit code 1 if a member has not moved")
+    parser.add_argument("--every", type=seconds, default=1.0, metavar="SECONDS", help="how often to look; default: 1")
+    parser.add_argument("--once", action="store_true", help="look once; exit code 1 if a member has not moved")
     _runs(parser, "migrate_command", "migrate_watch")
 
 
@@ -212,7 +212,7 @@ def _add_offsets(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_execution(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--execute", action="store_true", help="do it; without this the plan is shown")
+    parser.add_argument("--execute", action="store_true", help="carry out the plan; without this it is only shown")
     _add_yes(parser)
 
 
@@ -238,7 +238,7 @@ def _add_reset(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--to-latest", action="store_true", help="the end of each partition")
     where.add_argument("--to-time", type=_time, metavar="TIME", help="ISO 8601; without a zone it is UTC")
     where.add_argument("--by-duration", type=_duration, metavar="PnDTnHnMnS", help="this long ago, for example PT6H")
-    where.add_argument("--to-offset", type=int, metavar="OFFSET", help="the same for every partition")
+    where.add_argument("--to-offset", type=int, metavar="OFFSET", help="this offset in every partition")
     where.add_argument("--shift-by", type=int, metavar="COUNT", help="this many records forward; back if negative")
     _add_execution(parser)
     _runs(parser, "offsets_command", "reset")
@@ -274,7 +274,7 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 
 
 def _topic(text: str) -> str | tuple[TopicPartition, ...]:
-    """`orders`, or `orders:0,1,2` as Kafka's tool has it."""
+    """A topic, or partitions of a topic as Kafka's tool writes them: `orders`, or `orders:0,1,2`."""
     topic, colon, numbers = text.partition(":")
     if not colon:
         return topic

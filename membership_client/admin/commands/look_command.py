@@ -13,10 +13,10 @@ from typing import Any
 
 from membership_client.admin.commands import as_json, group_text
 from membership_client.admin.commands.group_text import lines, table
-from membership_client.admin.commands.groups_command import BAD_NEWS, DONE, INTERRUPTED, complain, progress, run, show
+from membership_client.admin.commands.groups_command import DONE, FINDING, INTERRUPTED, print_error, progress, run, show
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.views import GroupView
-from membership_client.admin.waiting import Waiting, Watch
+from membership_client.admin.waiting import Waiting, WaitWatch
 from membership_client.cli.terminal_text import printable
 from membership_client.errors import ConnectionProblem
 
@@ -32,17 +32,17 @@ def list_groups(admin: GroupAdmin, options: argparse.Namespace) -> int:
 
 def describe(admin: GroupAdmin, options: argparse.Namespace) -> int:
     view = admin.describe(options.group)
-    watched = Watch().see(view, time.monotonic())
+    watched = WaitWatch().see(view, time.monotonic())
     lines = [*group_text.lines(watched), "", *group_text.subscriptions(view), "", *group_text.offsets(view)]
     show(options, lines, as_json.watched(watched))
     return DONE
 
 
 def waiting(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    """Exit code BAD_NEWS if the group waits for a member, or this cannot be known."""
+    """Exit code FINDING if the group waits for a member, or if that cannot be known."""
     told = _watch(admin, options)
     show(options, group_text.waiting_lines(told), as_json.waiting(told))
-    return BAD_NEWS if told.blockers or told.unknown or told.quiet else DONE
+    return FINDING if told.blockers or told.unknown or told.quiet else DONE
 
 
 def _watch(admin: GroupAdmin, options: argparse.Namespace) -> Waiting:
@@ -75,7 +75,7 @@ def watch(options: argparse.Namespace) -> int:
 
 
 def _watch_group(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    seen = Watch()
+    seen = WaitWatch()
     for view in looks(admin, options):
         watched = seen.see(view, time.monotonic())
         show_picture(options, partial(lines, watched), as_json.watched(watched))
@@ -85,7 +85,7 @@ def _watch_group(admin: GroupAdmin, options: argparse.Namespace) -> int:
 
 
 def looks(admin: GroupAdmin, options: argparse.Namespace, *, lag: bool = True) -> Iterator[GroupView]:
-    """The group, described every `options.every` seconds. A cluster that does not answer is reported, and an error only with --once."""
+    """Describe the group every `options.every` seconds. If the cluster does not answer, report it and go on; with --once, raise."""
     while True:
         try:
             view = admin.describe(options.group, lag=lag)
@@ -93,18 +93,18 @@ def looks(admin: GroupAdmin, options: argparse.Namespace, *, lag: bool = True) -
             if options.once:
                 raise
             print(time.strftime("%H:%M:%S"), end="  ", file=sys.stderr)
-            complain(problem)
+            print_error(problem)
         else:
             yield view
         time.sleep(options.every)
 
 
 def show_picture(options: argparse.Namespace, lines_of: Callable[[int | None], list[str]], machine: Any) -> None:
-    """Print the lines for the terminal's width, in place of the last ones on a terminal; with --json a line with `machine`."""
+    """Print the lines for the terminal's width; on a terminal they replace the last ones. With --json, print `machine` in one line."""
     if options.json:
         print(json.dumps(machine), flush=True)
         return
-    # A file or a pipe has no width: there, lines may be as long as they are.
+    # A file or a pipe has no width: lines are not cut there.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     text = "\n".join([time.strftime("%H:%M:%S"), *map(printable, lines_of(width)), ""])
     clears = not options.once and sys.stdout.isatty()

@@ -1,4 +1,4 @@
-"""The command `groups migrate-watch`: a group on its way from one protocol to the other, until all members have moved."""
+"""The command `groups migrate-watch`: shows a group that moves from one protocol to the other, until all members have moved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import fitting, folded, title
-from membership_client.admin.commands.groups_command import BAD_NEWS, DONE
+from membership_client.admin.commands.groups_command import DONE, FINDING
 from membership_client.admin.commands.look_command import looks, show_picture
 from membership_client.admin.group_admin import GroupAdmin
 from membership_client.admin.migration import Migration, MigrationWatch
@@ -21,7 +21,7 @@ _NAMES = {"consumer": "KIP-848", "classic": "the classic protocol"}
 
 
 def migrate_watch(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    """Ends when the group has moved. With --once, exit code BAD_NEWS if it has not."""
+    """Show the group until it has moved. With --once, exit code FINDING if it has not."""
     watch = MigrationWatch(options.to)
     for view in looks(admin, options, lag=False):
         seen = watch.see(view, time.monotonic())
@@ -30,7 +30,7 @@ def migrate_watch(admin: GroupAdmin, options: argparse.Namespace) -> int:
             return DONE
         if options.once:
             break
-    return BAD_NEWS
+    return FINDING
 
 
 def lines(seen: Migration, width: int | None = None) -> list[str]:

@@ -10,12 +10,12 @@ from pathlib import Path
 from membership_client.admin.commands import as_json
 from membership_client.admin.commands.group_text import table
 from membership_client.admin.commands.groups_command import (
-    BAD_NEWS,
     DONE,
+    FINDING,
     NOT_CONFIRMED,
-    complain,
     content_of,
     is_confirmed,
+    print_error,
     show,
 )
 from membership_client.admin.errors import OffsetsNotChangedError
@@ -26,7 +26,7 @@ from membership_client.types import TopicPartition
 
 
 def reset(admin: GroupAdmin, options: argparse.Namespace) -> int:
-    """Exit code BAD_NEWS if an offset could not be changed."""
+    """Exit code FINDING if an offset could not be changed."""
     if bool(options.topics) == options.all_topics:
         raise ConfigError("Give either --topic, which may be repeated, or --all-topics.")
     topics, partitions = _places(options)
@@ -53,7 +53,7 @@ def import_offsets(admin: GroupAdmin, options: argparse.Namespace) -> int:
 
 
 def _offsets_in(file: Path, group: str) -> dict[TopicPartition, int]:
-    """The group's offsets in the file. ConfigError if there are none, so that a file of another group is not a success."""
+    """The group's offsets in the file. ConfigError if there are none, as in a file of another group."""
     try:
         text = content_of(file).decode("utf-8")
     except UnicodeDecodeError:
@@ -80,8 +80,8 @@ def _do(options: argparse.Namespace, question: str, change: Callable[[], None]) 
     try:
         change()
     except OffsetsNotChangedError as error:
-        complain(error)
-        return BAD_NEWS
+        print_error(error)
+        return FINDING
     print("Done.", file=sys.stderr)
     return DONE
 

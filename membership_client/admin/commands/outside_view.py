@@ -1,7 +1,7 @@
-"""What can be said of a group without any trace: its coordinator's descriptions, watched for a while.
+"""What successive descriptions of a group by its coordinator show, without any trace.
 
-It holds for members of any client. What a description does not show, such as heartbeats or the reason of a rebalance, is
-not made up.
+This works for members of any client. Heartbeats and the reasons of rebalances are not in descriptions, so nothing is said of
+them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from membership_client.partitions import named
 from membership_client.types import TopicPartition
 
 _FLAPS = 3
-"""From this number of returns or changed subscriptions on, a name flaps, unless more members than that have the name."""
+"""So often the members of a name must join or change their subscription to count as flapping; more often if more have the name."""
 
 _REBALANCES_S = 5.0
-"""A classic group that is seen rebalancing for longer waits for a member."""
+"""If a classic group is seen rebalancing for longer than this, it waits for a member."""
 
 _WAITED_S = 10.0
-"""A wait counts from here: two heartbeat intervals by default. A healthy member learns of an epoch with its next heartbeat."""
+"""Shorter waits do not count. It is two default heartbeat intervals: a healthy member learns of an epoch with its next heartbeat."""
 
 
 class OutsideKind(enum.Enum):
-    """What was seen. All but GONE and LAG ask for an action."""
+    """The kind of a finding. All but GONE and LAG ask for an action."""
 
     FLAPPING = "FLAPPING"
     WAITED_FOR = "WAITED_FOR"
@@ -49,7 +49,7 @@ class OutsideFinding:
     sentence: str
     advice: str
     certain: bool
-    """False where another explanation fits as well."""
+    """False if another explanation is possible."""
 
     @property
     def is_fault(self) -> bool:
@@ -58,27 +58,27 @@ class OutsideFinding:
 
 @dataclass(slots=True)
 class _Changes:
-    """What the members of one name were seen to do. Dynamic members of one client id and host share a name."""
+    """How often members of one name joined and left. Dynamic members with the same client id and host share a name."""
 
     joined: int = 0
     left: int = 0
     subscribed: int = 0
     members: int = 0
-    """How many there were at once, at most."""
+    """The largest number of members with this name at one time."""
 
     @property
     def count(self) -> int:
-        """Members that only start, or only leave, do not come and go."""
+        """How often a member came back or changed its subscription. Members that only start, or only leave, do not count."""
         return min(self.joined, self.left) + self.subscribed
 
     @property
     def is_flapping(self) -> bool:
-        """More than a restart of each of them would be."""
+        """Whether there were more changes than a restart of each member would make."""
         return self.count >= max(_FLAPS, self.members + 1)
 
 
 class OutsideView:
-    """Takes the successive looks at one group, and says what they show. `see` wants them in order."""
+    """Compares successive descriptions of one group. `see` takes them in the order of time."""
 
     def __init__(self) -> None:
         self._began: float | None = None
@@ -89,7 +89,7 @@ class OutsideView:
         self._subscriptions: dict[str, tuple[frozenset[str], str]] = {}
         """By member id, as last described."""
         self._worst: dict[str, OutsideFinding] = {}
-        """The last finding about each member that was waited for, or was silent."""
+        """The last finding about each member for which the group waited, or that committed nothing."""
         self._epochs = 0
         self._rebalanced_s = 0.0
 
@@ -138,7 +138,7 @@ class OutsideView:
         return self._changes.setdefault(name, _Changes())
 
     def findings(self) -> list[OutsideFinding]:
-        """Those that ask for an action come first."""
+        """All findings. Those that ask for an action come first."""
         if self._last is None:
             return []
         found = [*self._flapping(), *self._worst.values(), *self._rebalancing(), *_empty(self._last.view)]
@@ -189,7 +189,7 @@ class OutsideView:
             partitions=frozenset(),
             seen_s=self._rebalanced_s,
             sentence=f"The classic group was rebalancing for at least {self._rebalanced_s:.0f} s: it waits for one of its members.",
-            advice="Coordinators of classic groups do not say for which: look for a member that does not poll. Traces tell it.",
+            advice="Coordinators of classic groups do not say for which: look for a member that does not poll. Traces show it.",
             certain=True,
         )
 
@@ -238,13 +238,13 @@ def _empty(view: GroupView) -> Iterator[OutsideFinding]:
             partitions=frozenset(),
             seen_s=0.0,
             sentence=f"{view.group_id} has no members.",
-            advice="Start its consumers, or look why they do not come in: an ACL, a wrong address, an instance id that is taken.",
+            advice="Start its consumers, or find out why they cannot join: an ACL, a wrong address, an instance id that is taken.",
             certain=True,
         )
 
 
 def _lags(first: GroupView, last: GroupView, watched_s: float) -> Iterator[OutsideFinding]:
-    """The members with the most records to go, and whether there are more of them now."""
+    """The members with the largest lags, and whether the lags grow."""
     lag, before = last.lag, first.lag
     by_member = Counter[str]()
     for member in last.members:
@@ -270,7 +270,7 @@ _MOST_LAGS = 3
 
 
 def first_line(view: GroupView, findings: Sequence[OutsideFinding]) -> str:
-    """What is wrong, with the members' names."""
+    """A line that says what is wrong, with the members' names."""
     faults = [finding.sentence for finding in findings if finding.is_fault]
     more = len(faults) - _MOST_SENTENCES
     told = [*faults[:_MOST_SENTENCES], *([f"And {more} finding{'s' * (more != 1)} more."] if more > 0 else [])]

@@ -37,7 +37,7 @@ _PEM = (
 
 
 def from_java(properties: Mapping[str, str]) -> dict[str, str]:
-    """The configuration by librdkafka's keys. ConfigError for a key that is not supported; no error shows a secret."""
+    """The configuration with librdkafka's keys. ConfigError for a key that is not supported; no error shows a secret."""
     given = {key: value.strip() for key, value in properties.items() if value.strip()}
     found = {key: value for key, value in given.items() if key in _SAME}
     if "security.protocol" in given:
@@ -53,7 +53,7 @@ def from_java(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_used(key: str, *, uses_tls: bool, uses_sasl: bool) -> bool:
-    """False for keys that security.protocol does not need: Java ignores them, too."""
+    """False for keys that security.protocol does not need, which Java ignores, too."""
     return (uses_tls or not key.startswith("ssl.")) and (uses_sasl or not key.startswith("sasl."))
 
 
@@ -69,7 +69,7 @@ def _tls(given: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, s
         ("ssl.certificate.location", "ssl.key.location"),
     )
     _refuse_unknown(given, "ssl.", _TLS_KNOWN)
-    # Java: empty means that host names are not checked.
+    # In Java an empty value means that host names are not checked.
     if "ssl.endpoint.identification.algorithm" in properties:
         found["ssl.endpoint.identification.algorithm"] = given.get("ssl.endpoint.identification.algorithm", "none")
     return found
@@ -112,7 +112,7 @@ def _type(given: Mapping[str, str], store: str) -> str:
 def _store(
     given: Mapping[str, str], store: str, parts: Mapping[str, str], locations: tuple[str, ...]
 ) -> dict[str, str]:
-    """PEM, in the file or in the configuration itself (KIP-651); a file may hold both certificate and key."""
+    """The keys for a PEM store, in a file or in the configuration itself (KIP-651). A file may hold both certificate and key."""
     location, kind = given.get(f"ssl.{store}.location"), _type(given, store)
     inline = {ours: given[f"ssl.{store}.{part}"] for part, ours in parts.items() if f"ssl.{store}.{part}" in given}
     if (location or inline) and kind != "PEM":
@@ -152,7 +152,7 @@ _SASL_KNOWN = frozenset(
 
 
 def _jaas(entry: str | None, mechanism: str) -> dict[str, str]:
-    """The options of `...LoginModule required name="value" ...;`."""
+    """The options in `...LoginModule required name="value" ...;`."""
     if entry is None:
         if mechanism == "OAUTHBEARER":
             return {}
@@ -182,7 +182,7 @@ def _token(given: Mapping[str, str], options: Mapping[str, str]) -> dict[str, st
 
 
 def _refuse_unknown(given: Mapping[str, str], prefix: str, known: frozenset[str]) -> None:
-    """ConfigError for unknown keys: no key about security is ignored silently."""
+    """ConfigError for unknown keys, because no security key may be ignored silently."""
     ours = {key for key in given if key.startswith(prefix) and not key.startswith(_IDLE)}
     if unknown := sorted(ours - known):
         raise ConfigError(f"{', '.join(unknown)}: not supported. Remove it if the brokers do not need it.")

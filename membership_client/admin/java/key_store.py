@@ -33,13 +33,13 @@ class KeyStore:
         return f"KeyStore({self.location!r}, {self.kind})"
 
     @property
-    def complaint(self) -> str:
+    def failure(self) -> str:
         return f"ssl.keystore.location: {self.location} cannot be read as {self.kind}"
 
 
 def identity(keytool: str, store: KeyStore) -> dict[str, str]:
     """Certificates, encrypted private key and its password, by librdkafka's keys. Raises ConfigError."""
-    # keytool ignores the second password, and would hide a mistake with which Kafka's own tools fail.
+    # keytool ignores the second password. Kafka's own tools would fail with it, so it is refused here.
     if store.kind == "PKCS12" and store.key_password not in {None, store.password}:
         raise ConfigError(
             "ssl.key.password differs from ssl.keystore.password: a PKCS12 store has one password for both."
@@ -59,7 +59,7 @@ def _only_key(keytool: str, store: KeyStore) -> tuple[str, list[str]]:
         keytool,
         ["-list", "-rfc", "-keystore", store.location, "-storetype", store.kind],
         {"-storepass": store.password},
-        store.complaint,
+        store.failure,
     )
     keys = {alias: certificates_in(entry) for alias, entry in _ENTRY.findall(listing) if _IS_KEY.search(entry)}
     if len(keys) != 1:
@@ -84,13 +84,13 @@ def _copy(keytool: str, store: KeyStore, alias: str, password: str) -> bytes:
                 "-srckeypass": store.key_password or store.password,
                 "-deststorepass": password,
             },
-            f"{store.complaint}, or ssl.key.password does not open its key",
+            f"{store.failure}, or ssl.key.password does not open its key",
         )
         return copy.read_bytes()
 
 
 def _locked_key(store: bytes) -> str:
-    """The encrypted key, as PEM, of a PKCS#12 file that keytool wrote: keytool encrypts the key separately."""
+    """The encrypted key, as PEM, of a PKCS#12 file that keytool wrote. keytool encrypts the key separately."""
     parts = pkcs12.Pfx.load(store).authenticated_safe
     readable = (part["content"].native for part in parts if part["content_type"].native == "data")
     bags = (bag for content in readable for bag in pkcs12.SafeContents.load(content))
@@ -105,7 +105,7 @@ def _locked_key(store: bytes) -> str:
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _TIMEOUT_S = 60
 _JVM = ("-J-Duser.language=en", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
-"""English, because the output is parsed here; the other two options make a short run fast."""
+"""English, because the output is parsed; the other two options make a short run fast."""
 
 
 def find_keytool() -> str | None:
@@ -113,8 +113,8 @@ def find_keytool() -> str | None:
     return (shutil.which("keytool", path=f"{home}/bin") if home else None) or shutil.which("keytool")
 
 
-def run_keytool(keytool: str, arguments: list[str], passwords: Mapping[str, str], complaint: str) -> str:
-    """The output of keytool. ConfigError that begins with `complaint` if it fails.
+def run_keytool(keytool: str, arguments: list[str], passwords: Mapping[str, str], failure: str) -> str:
+    """The output of keytool. ConfigError that begins with `failure` if it fails.
 
     `passwords` are by option, such as `-storepass`. keytool gets them in its environment, because all users of the machine can
     see command lines.
@@ -132,9 +132,9 @@ def run_keytool(keytool: str, arguments: list[str], passwords: Mapping[str, str]
             timeout=_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ConfigError(f"{complaint}: {keytool} did not answer ({type(error).__name__}).") from None
+        raise ConfigError(f"{failure}: {keytool} did not answer ({type(error).__name__}).") from None
     if done.returncode:
-        raise ConfigError(f"{complaint}: {done.stdout.strip()}")
+        raise ConfigError(f"{failure}: {done.stdout.strip()}")
     return done.stdout
 
 
@@ -146,11 +146,11 @@ def certificates_in(listing: str) -> list[str]:
 def trusted_certificates(keytool: str, location: str, password: str | None) -> str:
     """The certificates of a JKS or PKCS12 trust store, as PEM. ConfigError if it cannot be read.
 
-    Without a password keytool asks for one, and goes on without it when it gets an empty line, as Java does.
+    Without a password keytool asks for one. It gets an empty line, and then reads the store without a password, as Java does.
     """
     passwords = {} if password is None else {"-storepass": password}
-    complaint = f"ssl.truststore.location: {location} cannot be read"
-    found = certificates_in(run_keytool(keytool, ["-list", "-rfc", "-keystore", location], passwords, complaint))
+    failure = f"ssl.truststore.location: {location} cannot be read"
+    found = certificates_in(run_keytool(keytool, ["-list", "-rfc", "-keystore", location], passwords, failure))
     if not found:
         raise ConfigError(f"{location} has no certificate that can be read with ssl.truststore.password.")
     return "\n".join(found) + "\n"

@@ -1,1 +1,1 @@
-"""A Kafka cluster in this process, in pure Python: `EmbeddedKafka`, and what it consists of."""
+"""A Kafka cluster in this process, in pure Python: `EmbeddedKafka` and its parts."""

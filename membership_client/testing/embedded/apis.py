@@ -1,4 +1,4 @@
-"""Which requests an embedded broker has, in which versions, and what answers them."""
+"""The requests that an embedded broker knows, their versions, and the functions that answer them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from membership_client.testing.embedded import (
     topic_requests,
     transaction_requests,
 )
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.wire import Fields
 
-Handler = Callable[[Cluster, Call], None]
+Handler = Callable[[Cluster, BrokerCall], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class Api:
     last: int
     handle: Handler
     needs_coordinator: bool = False
-    """Only the broker that coordinates groups and transactions answers it."""
+    """Whether only the broker that coordinates groups and transactions answers it."""
 
 
-def api_versions(_cluster: Cluster, call: Call) -> None:
+def api_versions(_cluster: Cluster, call: BrokerCall) -> None:
     call.reply(told_versions(0))
 
 
 def told_versions(code: int) -> Fields:
-    """The answer to ApiVersions; with UNSUPPORTED_VERSION for a client that asked in a newer version."""
+    """The answer to ApiVersions. `code` is UNSUPPORTED_VERSION for a client that asked in a newer version."""
     told = [{"api_key": api.key, "min_version": api.first, "max_version": api.last} for api in APIS.values()]
     return {"error_code": code, "api_keys": told}
 
@@ -65,7 +65,7 @@ _ALL = (
     Api(21, "DeleteRecords", 0, 2, record_requests.delete_records),
     Api(22, "InitProducerId", 0, 5, transaction_requests.init_producer_id),
     Api(23, "OffsetForLeaderEpoch", 2, 4, record_requests.offset_for_leader_epoch),
-    # Later versions are for brokers, or for producers of transactions of version 2.
+    # Later versions are for brokers, or for producers with transaction version 2.
     Api(24, "AddPartitionsToTxn", 0, 3, transaction_requests.add_partitions, needs_coordinator=True),
     Api(25, "AddOffsetsToTxn", 0, 4, transaction_requests.add_offsets, needs_coordinator=True),
     Api(26, "EndTxn", 0, 4, transaction_requests.end, needs_coordinator=True),

@@ -1,4 +1,4 @@
-"""The brokers of a cluster without their sockets: bytes of a request in, bytes of its answer out, now or later."""
+"""The brokers of a cluster without sockets: they take the bytes of a request, and answer with bytes, now or later."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from membership_client.core.error_codes import Code
 from membership_client.net.reader import Undecodable
 from membership_client.testing.embedded.apis import API_VERSIONS, APIS, UNSUPPORTED_VERSION, Api, told_versions
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.faults import Faults
 from membership_client.testing.embedded.refusal import refusal
@@ -22,7 +22,7 @@ _HOST = "/127.0.0.1"
 
 
 class NoAnswer(enum.Enum):
-    """What a client gets instead of bytes."""
+    """Results of a request that are not an answer."""
 
     NONE_WANTED = "none wanted"
     DISCONNECT = "disconnect"
@@ -32,24 +32,24 @@ Answer = Callable[[bytes | NoAnswer], None]
 
 
 class Brokers:
-    """Pure: no socket, no thread, no clock. Times must not go back. Not thread-safe."""
+    """All brokers of a cluster. Pure: no socket, thread or clock. Times must not go back. Not thread-safe."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.faults = Faults()
         self.handled: Counter[str] = Counter()
-        """How many requests of each kind have come."""
+        """The number of requests of each kind."""
 
     def deadline(self) -> float:
-        """When `advance` must be called, if no request comes before."""
+        """When `advance` must be called if no request comes before."""
         return self.cluster.deadline()
 
     def advance(self, now: float) -> None:
-        """Answer what was held back until now, and let sessions and transactions end whose time has come."""
+        """Send delayed answers that are due, and end sessions and transactions that are due."""
         self.cluster.advance(now)
 
     def receive(self, node_id: int, payload: bytes, now: float, answer: Answer) -> None:
-        """A request has come to that broker: a frame without its size. `answer` is called once, now or later."""
+        """Handle a request to that broker: a frame without its size. `answer` is called once, now or later."""
         self.advance(now)
         try:
             header = read_header(payload)
@@ -64,10 +64,10 @@ class Brokers:
         self.handled[api.name] += 1
         client = Client(header.client_id, _HOST)
         reply = self._reply(api, header, now, answer)
-        call = Call(node_id=node_id, version=header.version, request=request, client=client, now=now, reply=reply)
+        call = BrokerCall(node_id=node_id, version=header.version, request=request, client=client, now=now, reply=reply)
         self._handle(api, call)
 
-    def _handle(self, api: Api, call: Call) -> None:
+    def _handle(self, api: Api, call: BrokerCall) -> None:
         code = self.faults.take_code(api.name)
         if not code and api.needs_coordinator:
             code = self.cluster.coordinator_error(call.node_id, call.now)
@@ -100,7 +100,7 @@ class Brokers:
 
 
 def _unsupported(header: Header) -> bytes | NoAnswer:
-    """Brokers tell a client that asks for too new a version which they have, and disconnect all others."""
+    """The result of a request in an unsupported version: an answer to ApiVersions, and a disconnect for other requests."""
     if header.api_key != API_VERSIONS:
         return NoAnswer.DISCONNECT
     return write_answer(header, 0, told_versions(UNSUPPORTED_VERSION))

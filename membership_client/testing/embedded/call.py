@@ -11,19 +11,19 @@ from membership_client.testing.fake_coordinator import Client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """What handles it calls `reply` once, now or later."""
+class BrokerCall:
+    """One request. The function that handles it calls `reply` once, now or later."""
 
     node_id: int
-    """Of the broker that was asked."""
+    """The number of the broker that received it."""
     version: int
     request: Any
-    """As kio's class of that version has it."""
+    """The request as kio's class of that version."""
     client: Client
     now: float
     reply: Callable[[Fields | None], None]
-    """None: the client wants no answer."""
+    """Sends the answer; None if the client wants no answer."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A field that not all versions have."""
+        """The field, or the default if this version does not have it."""
         return getattr(self.request, name, default)

@@ -1,4 +1,4 @@
-"""All state of an embedded cluster. Nothing here reads a clock or a socket."""
+"""All state of an embedded cluster, without clock and sockets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from membership_client.testing.fake_topics import FakeTopic
 from membership_client.types import Node
 
 _MOST_BYTES = 256 * 2**20
-"""Of records."""
+"""The most bytes of records in memory."""
 
 
 class Cluster:
@@ -28,7 +28,7 @@ class Cluster:
     def __init__(self, nodes: Iterable[Node], settings: BrokerSettings, racks: Mapping[int, str] | None = None) -> None:
         self.nodes = tuple(nodes)
         self.racks = racks or {}
-        """By the numbers of the brokers that are in one."""
+        """Racks by broker number, of brokers with a rack."""
         self.settings = settings
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self.timers = Timers()
@@ -37,14 +37,14 @@ class Cluster:
         self.groups = Groups(self.topics, self.offsets, settings)
         self.transactions = Transactions(self.topics, self.offsets, self.timers)
         self.coordinator = self.nodes[0]
-        """Of all groups and transactions."""
+        """The coordinator of all groups and transactions."""
         self.loading_until = float("-inf")
 
     def leader(self, partition: int) -> Node:
         return self.nodes[partition % len(self.nodes)]
 
     def find_log(self, topic: FakeTopic | None, partition: int, node_id: int) -> tuple[PartitionLog | None, int]:
-        """The partition's records where that broker leads it; otherwise the error code that it answers with."""
+        """The partition's records if that broker leads it; otherwise None and the error code of its answer."""
         log = None if topic is None else self.topics.log(topic, partition)
         if log is None:
             return None, Code.UNKNOWN_TOPIC_OR_PARTITION
@@ -53,30 +53,30 @@ class Cluster:
         return log, 0
 
     def coordinator_error(self, node_id: int, now: float) -> int:
-        """Why that broker does not coordinate at that time; 0 if it does."""
+        """The error code of a broker that does not coordinate at that time; 0 if it does."""
         if node_id != self.coordinator.node_id:
             return Code.NOT_COORDINATOR
         return Code.COORDINATOR_LOAD_IN_PROGRESS if now < self.loading_until else 0
 
     def move_coordinator(self, to: Node, now: float, loading_s: float) -> None:
-        """Another broker reads groups and transactions from the log, and then coordinates. Answers held back are refused."""
+        """Make another broker the coordinator, after it has loaded groups and transactions. Waiting requests are refused."""
         self.coordinator = to
         self.loading_until = now + loading_s
         self.groups.restart(self.loading_until)
 
     def delete_topic(self, name: str) -> None:
-        """With the offsets that groups committed for it."""
+        """Delete the topic and the offsets that groups committed for it."""
         self.topics.delete(name)
         self.offsets.forget_topic(name)
 
     def deadline(self) -> float:
-        """When something happens without a request."""
+        """When the next timer expires."""
         clock = self.groups.deadline()
-        # Clocks of groups stand still while a coordinator loads them.
+        # Timers of groups do not run while a coordinator loads them.
         return min(self.timers.deadline(), max(clock, self.loading_until))
 
     def advance(self, now: float) -> None:
-        """Let happen what is due."""
+        """Carry out what is due."""
         self.timers.run(now)
         if now >= self.loading_until:
             self.groups.advance(now)

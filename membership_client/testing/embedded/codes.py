@@ -1,4 +1,4 @@
-"""The error codes that brokers send and members of groups never meet, by Kafka's own names and numbers."""
+"""Error codes of brokers that members of groups never receive, by Kafka's names and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test does to requests on purpose: refusals, delays and lost answers."""
+"""Faults that a test injects: refused requests, delayed and lost answers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Faults:
-    """By the name of the request. Not thread-safe."""
+    """The faults, by the name of the request. Not thread-safe."""
 
     codes: defaultdict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
-    """Error codes of the next refusals, each with the number of requests that it is for: `times` may be any number."""
+    """Error codes for the next requests, each with the number of requests that get it."""
     lost: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    """How many of the next answers are lost."""
+    """How many of the next answers get lost."""
     delays_s: dict[str, float] = field(default_factory=dict)
-    """How long answers are held back."""
+    """Seconds by which answers are delayed."""
 
     def take_code(self, api: str) -> int:
-        """The code that this request is refused with; 0 if it is handled."""
+        """The error code with which this request is refused; 0 if it is handled. Counts the request."""
         waiting = self.codes.get(api)
         if not waiting:
             return 0
@@ -27,7 +27,7 @@ class Faults:
         return code
 
     def take_loss(self, api: str) -> bool:
-        """Is the answer to this request lost?"""
+        """Whether the answer to this request gets lost. Counts the request."""
         if not self.lost.get(api):
             return False
         self.lost[api] -= 1

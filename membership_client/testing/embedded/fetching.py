@@ -1,4 +1,4 @@
-"""A Fetch that waits until there is enough to read, or its time is over."""
+"""A Fetch request, which waits until there are enough records, or its time is over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from membership_client.core.error_codes import Code
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.codes import BrokerCode
 from membership_client.testing.embedded.log import PartitionLog
 from membership_client.testing.embedded.timers import Timer
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 _TOPIC_ID_VERSION = 13
 _READ_COMMITTED = 1
 _MOST_BYTES = 16 * 2**20
-"""Of records in one answer, whatever the client would take."""
+"""The most bytes of records in one answer, even if the client accepts more."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     topic: Any
-    """As in the request."""
+    """The partition's entry in the request."""
     partition: Any
 
 
 class HeldFetch:
-    """`begin()` answers at once, or watches the partitions until it can."""
+    """One Fetch. `begin()` answers at once, or watches the partitions until it can answer."""
 
-    def __init__(self, cluster: Cluster, call: Call) -> None:
+    def __init__(self, cluster: Cluster, call: BrokerCall) -> None:
         self._cluster = cluster
         self._call = call
         self._committed = call.request.isolation_level == _READ_COMMITTED
@@ -50,7 +50,7 @@ class HeldFetch:
         self._timer = self._cluster.timers.at(self._call.now + wait_s, lambda _: self._answer())
 
     def _look(self) -> None:
-        """Something changed in one of the partitions."""
+        """Called after a change in one of the partitions: answer if there is enough."""
         if self._is_ready():
             self._answer()
 
@@ -61,10 +61,10 @@ class HeldFetch:
             self._timer.cancel()
         self._call.reply({"responses": self._read()})
 
-    # --- is there enough? --------------------------------------------------------------------------------------------
+    # --- enough to answer? -------------------------------------------------------------------------------------------
 
     def _is_ready(self) -> bool:
-        """Yes, if there are enough bytes, or an error must be told."""
+        """Whether there are enough bytes, or an error for the client."""
         missing: int = self._call.request.min_bytes
         if missing <= 0:
             return True

@@ -7,7 +7,7 @@ from typing import Any
 
 from membership_client.core.error_codes import Code
 from membership_client.partitions import NOTHING, Partitions
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.groups import GroupType, consumer_state
 from membership_client.testing.embedded.member_requests import metadata_of, told_partitions
@@ -19,11 +19,11 @@ from membership_client.testing.fake_reconciler import Enrolled
 _NO_OPERATIONS = -(2**31)
 _GROUP_KEY, _TRANSACTION_KEY = 0, 1
 _ERROR_VERSION = 6
-"""From here on, DescribeGroups has an error for groups that it does not know."""
+"""From this version on, DescribeGroups has an error for unknown groups."""
 _MEMBER_TYPE_CLASSIC, _MEMBER_TYPE_CONSUMER = 0, 1
 
 
-def find_coordinator(cluster: Cluster, call: Call) -> None:
+def find_coordinator(cluster: Cluster, call: BrokerCall) -> None:
     key_type = call.get("key_type", _GROUP_KEY)
     keys = call.get("coordinator_keys")
     if keys is None:
@@ -39,7 +39,7 @@ def _coordinator(cluster: Cluster, key_type: int, key: str) -> Fields:
     return {"key": key, "node_id": node.node_id, "host": node.host, "port": node.port}
 
 
-def list_groups(cluster: Cluster, call: Call) -> None:
+def list_groups(cluster: Cluster, call: BrokerCall) -> None:
     states, types = call.get("states_filter", ()), call.get("types_filter", ())
     told = [_listed(cluster, group_id) for group_id in sorted(cluster.groups.ids())]
     call.reply(
@@ -69,7 +69,7 @@ def _protocol_type(group: FakeClassicGroup | None) -> str:
     return next((each.protocol_type for each in said if isinstance(each, OpaqueJoin)), "")
 
 
-def describe_groups(cluster: Cluster, call: Call) -> None:
+def describe_groups(cluster: Cluster, call: BrokerCall) -> None:
     call.reply({"groups": [_describe_classic(cluster, group_id, call.version) for group_id in call.request.groups]})
 
 
@@ -102,7 +102,7 @@ def _classic_member(group: FakeClassicGroup, member: ClassicMember) -> Fields:
     }
 
 
-def describe_consumer_groups(cluster: Cluster, call: Call) -> None:
+def describe_consumer_groups(cluster: Cluster, call: BrokerCall) -> None:
     call.reply({"groups": [_describe_consumer(cluster, group_id) for group_id in call.request.group_ids]})
 
 
@@ -140,12 +140,12 @@ def _consumer_member(cluster: Cluster, group: FakeGroup, member: Enrolled) -> Fi
 
 
 def _assignment(cluster: Cluster, partitions: Partitions) -> Fields:
-    """A broker does not tell of partitions whose topic is gone."""
+    """An assignment in an answer. Partitions of deleted topics are left out, as by a broker."""
     names = cluster.topics.known.names_of(partitions.topics)
     told = told_partitions(partitions.of_topics(frozenset(names)))
     return {"topic_partitions": [{**each, "topic_name": names[each["topic_id"]]} for each in told]}
 
 
-def delete_groups(cluster: Cluster, call: Call) -> None:
+def delete_groups(cluster: Cluster, call: BrokerCall) -> None:
     results = [{"group_id": each, "error_code": cluster.groups.delete(each)} for each in call.request.groups_names]
     call.reply({"results": results})

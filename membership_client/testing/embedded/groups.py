@@ -1,4 +1,4 @@
-"""The groups of the cluster: the fake coordinator, with settings and types of groups, and what a broker tells of them."""
+"""The groups of the cluster: the fake coordinator with settings and types of groups, and descriptions of groups."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from membership_client.testing.embedded.topics import Topics
 from membership_client.testing.fake_classic import ClassicMember, FakeClassicGroup, OpaqueJoin, Reply
 from membership_client.testing.fake_coordinator import Client, FakeCoordinator
 from membership_client.testing.fake_group import FakeGroup
-from membership_client.testing.fake_reconciler import Enrolled, Progress
+from membership_client.testing.fake_reconciler import Enrolled, ReconcileProgress
 from membership_client.types import TopicPartition
 
 _MOST_LOG_LINES = 10_000
@@ -32,28 +32,28 @@ class GroupType(enum.Enum):
 
 
 class Groups:
-    """Not thread-safe."""
+    """All groups of the cluster. Not thread-safe."""
 
     def __init__(self, topics: Topics, offsets: Offsets, settings: BrokerSettings) -> None:
         self.settings: dict[str, dict[str, str]] = {}
-        """What is set for one group, by Kafka's names."""
+        """Settings of single groups, by Kafka's names."""
         self.fenced: dict[tuple[str, str], int] = {}
-        """The error code that a removed member's next request gets, by group and member id."""
+        """By group and member id, the error code for the next request of a member that a test has removed."""
         self._topics = topics
         self._offsets = offsets
         self._broker_settings = settings
         self._coordinator = FakeCoordinator(topics.known)
-        # Ids that are given again in another group, or after a restart, would be taken for those of other members.
+        # Random ids: an id that was given before, in another group or before a restart, could be mistaken for another member's.
         self._coordinator.blobs = OpaqueBlobs()
         self._coordinator.id_suffix = lambda _: str(uuid.uuid4())
         self._log: deque[str] = deque(maxlen=_MOST_LOG_LINES)
         self._clock: float | None = None
-        """When something happens next without a request; None if that must be looked up."""
+        """When the next timer of the coordinator expires; None if that must be computed again."""
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
     def ask(self, group_id: str, request: Request, now: float, client: Client, reply: Reply) -> None:
-        """Hand a request to the coordinator, which calls `reply` now or later."""
+        """Pass a request to the coordinator, which calls `reply` now or later."""
         self._touch(group_id)
         if isinstance(request, JoinGroup):
             settings = replace(self._coordinator.settings, max_size=self._broker_settings.group_max_size)
@@ -69,11 +69,11 @@ class Groups:
         return of_group(self._broker_settings, self.settings.get(group_id, {}))
 
     def take_fence(self, group_id: str, member_id: str) -> int:
-        """The error code for a member that a test has fenced, once; 0 for all others."""
+        """The error code for the next request of a member that a test has fenced; 0 for other requests."""
         return self.fenced.pop((group_id, member_id), 0)
 
     def become(self, group_id: str, wanted: GroupType) -> bool:
-        """An empty group takes the protocol that its first member speaks; False if the group speaks the other one only."""
+        """Let an empty group take the protocol of its first member. False if the group cannot take that protocol."""
         if self.type_of(group_id) in {None, wanted}:
             return True
         if self.has_members(group_id):
@@ -95,7 +95,7 @@ class Groups:
 
     def deadline(self) -> float:
         if self._clock is None:
-            self._clock = self._coordinator.next_clock()
+            self._clock = self._coordinator.next_timer()
         return self._clock
 
     def advance(self, now: float) -> None:
@@ -104,10 +104,10 @@ class Groups:
             self._coordinator.advance(now)
 
     def restart(self, at: float) -> None:
-        """Another broker has loaded the groups: sessions start anew, and joins that wait are refused."""
+        """Another broker has loaded the groups: sessions start again, and waiting joins are refused."""
         self._clock = None
         self._coordinator.settings = coordinator_settings(self._broker_settings)
-        self._coordinator.restart_clocks(at)
+        self._coordinator.restart_timers(at)
 
     # --- removing ----------------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class Groups:
         return self._coordinator.expel(group_id, member_id, now, why)
 
     def delete(self, group_id: str) -> int:
-        """The group and its offsets. Returns an error code, 0 for none."""
+        """Delete the group and its offsets. Returns an error code, 0 for none."""
         if group_id not in self.ids():
             return Code.GROUP_ID_NOT_FOUND
         if self.has_members(group_id):
@@ -127,10 +127,10 @@ class Groups:
         self._clock = None
         return 0
 
-    # --- looking -----------------------------------------------------------------------------------------------------
+    # --- describing --------------------------------------------------------------------------------------------------
 
     def ids(self) -> frozenset[str]:
-        """Of all groups, those that consist of nothing but committed offsets included."""
+        """The ids of all groups, also of those that have only committed offsets."""
         return self._coordinator.group_ids() | frozenset(self._offsets.groups())
 
     def consumer(self, group_id: str) -> FakeGroup | None:
@@ -140,7 +140,7 @@ class Groups:
         return self._coordinator.classic_group(group_id)
 
     def type_of(self, group_id: str) -> GroupType | None:
-        """None if there is no such group."""
+        """The type of the group; None if there is no such group."""
         if self.consumer(group_id) is not None:
             return GroupType.CONSUMER
         is_known = self.classic(group_id) is not None or group_id in self._offsets
@@ -154,14 +154,14 @@ class Groups:
         return tuple(group.members) if group else ()
 
     def state_of(self, group_id: str) -> str:
-        """In Kafka's words."""
+        """The state of the group, by Kafka's name."""
         consumer, classic = self.consumer(group_id), self.classic(group_id)
         if consumer is not None:
             return consumer_state(consumer)
         return classic.phase.value if classic is not None else "Empty"
 
     def log(self) -> list[str]:
-        """What a broker would write to its log, the newest last; reasons of leaves included."""
+        """What a broker would write to its log, with reasons of leaves. The newest line is the last."""
         self._keep_log()
         return list(self._log)
 
@@ -170,7 +170,7 @@ class Groups:
         self._coordinator.log.clear()
 
     def describe(self, group_id: str) -> GroupDescription:
-        """Raises LookupError if there is no such group."""
+        """The description of the group. Raises LookupError if there is no such group."""
         consumer, classic = self.consumer(group_id), self.classic(group_id)
         if consumer is not None:
             members = tuple(self._described(consumer, member) for member in consumer.members.values())
@@ -200,12 +200,12 @@ class Groups:
 
 
 def consumer_state(group: FakeGroup) -> str:
-    """Of a group of the consumer protocol, in Kafka's words."""
+    """The state of a KIP-848 group, by Kafka's name."""
     if not group.members:
         return "Empty"
     if group.overdue:
         return "Assigning"
-    arrived = (m.epoch == group.target_epoch and m.progress is Progress.STABLE for m in group.members.values())
+    arrived = (m.epoch == group.target_epoch and m.progress is ReconcileProgress.STABLE for m in group.members.values())
     return "Stable" if all(arrived) else "Reconciling"
 
 

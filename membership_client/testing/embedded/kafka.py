@@ -1,4 +1,4 @@
-"""`EmbeddedKafka`: a Kafka cluster in this process, for tests and demonstrations, with controls for what goes wrong."""
+"""`EmbeddedKafka`: a Kafka cluster in this process, for tests and demonstrations, with methods that cause faults."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from membership_client.types import Node, TopicPartition
 T = TypeVar("T")
 
 _LOOK_AGAIN_S = 0.05
-"""So often `wait_for` looks at a condition at least, since it may be about more than the brokers."""
+"""`wait_for` looks at a condition at least this often, because the condition may not depend on the brokers alone."""
 
 
 class ForkedKafkaError(RuntimeError):
-    """An `EmbeddedKafka` was used in a forked child: its thread is the parent's, and so are its brokers."""
+    """An `EmbeddedKafka` was used in a forked child. Its thread and its brokers belong to the parent process."""
 
 
 class EmbeddedKafka:
@@ -50,15 +50,16 @@ class EmbeddedKafka:
             with Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "shop"}) as consumer:
                 consumer.subscribe(["orders"])
 
-    Clients of any library and any process may connect. Groups behave as those of Kafka 4.3: the coordinator is held to a real
-    broker by this project's tests. Records are in memory, at most 256 MiB: then the oldest go.
+    Clients of any library and any process may connect. Groups behave like those of Kafka 4.3: this project's tests compare the
+    coordinator with a real broker. Records are in memory; if they exceed 256 MiB, the oldest are deleted.
 
-    In a forked child the brokers are still the parent's: clients may use `bootstrap_servers` there, `stop()` does nothing, and
-    all else raises ForkedKafkaError.
+    In a forked child the brokers belong to the parent: clients may use `bootstrap_servers` there, `stop()` does nothing, and
+    all other methods raise ForkedKafkaError.
 
-    `racks` are the brokers' in their order, if they have any. `settings` are server properties, such as `{"group.consumer.session.timeout.ms": 10_000}`. All methods may be called by any
-    thread, between `start()` and `stop()`; what they change is in force when they return. A `member` is a member id or an
-    instance id; an `api` is Kafka's name of a request, such as "OffsetCommit".
+    `racks` are the brokers' racks in their order. `settings` are server properties, such as
+    `{"group.consumer.session.timeout.ms": 10_000}`. Any thread may call any method between `start()` and `stop()`. A change is
+    in force when its method returns. A `member` is a member id or an instance id; an `api` is Kafka's name of a request, such
+    as "OffsetCommit".
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class EmbeddedKafka:
         self._nodes: tuple[Node, ...] = ()
         self._running: tuple[Server, Brokers] | None = None
         self._switching = threading.Lock()
-        """Held by `start()` and `stop()`, so that two threads start one cluster."""
+        """Held by `start()` and `stop()`, so that two threads cannot start the cluster twice."""
         self._is_forked = False
         _clusters.add(self)
 
@@ -96,11 +97,11 @@ class EmbeddedKafka:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Every broker's address, as clients want it."""
+        """The addresses of all brokers, as the value of bootstrap.servers."""
         return ",".join(f"{node.host}:{node.port}" for node in self._nodes)
 
     def start(self) -> None:
-        """Starts the brokers, without any records or groups of an earlier start. They answer when it returns."""
+        """Starts the brokers, without records and groups of an earlier start. On return they answer."""
         self._check_process()
         with self._switching:
             self._start()
@@ -126,7 +127,7 @@ class EmbeddedKafka:
                 self._running = None
 
     def _after_fork(self) -> None:
-        """In the child, whose copies of the sockets would keep the ports after the parent has stopped."""
+        """In a forked child: close its copies of the sockets, which would occupy the ports after the parent has stopped."""
         running, self._running = self._running, None
         self._is_forked, self._switching = True, threading.Lock()
         if running is not None:
@@ -150,22 +151,22 @@ class EmbeddedKafka:
     # --- topics ------------------------------------------------------------------------------------------------------
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Raises ConfigError if there is such a topic, or it cannot be made like that."""
+        """Creates the topic. Raises ConfigError if it exists already, or an argument is not legal."""
         topics = _checked_topics({checked_topic("name", name): partitions})
         self._change(lambda brokers, _now: _create(brokers, topics))
 
     def add_partitions(self, name: str, total: int) -> None:
-        """The topic grows to `total` partitions. Raises ConfigError if it has as many already, or does not exist."""
+        """Grows the topic to `total` partitions. Raises ConfigError if it has that many already, or does not exist."""
         topic, count = checked_topic("name", name), checked_whole("total", total, least=1)
         self._change(lambda brokers, _now: _grow(brokers, topic, count))
 
     def delete_topic(self, name: str) -> None:
-        """With its records, and the offsets that groups committed for it. Raises LookupError if there is none."""
+        """Deletes the topic, its records, and the offsets that groups committed for it. LookupError if it does not exist."""
         topic = checked_topic("name", name)
         self._change(lambda brokers, _now: _delete(brokers, topic))
 
     def end_offsets(self, topic: str) -> dict[TopicPartition, int]:
-        """Of each partition, the offset of the record that will come next. Raises LookupError without such a topic."""
+        """For each partition the offset of the next record. Raises LookupError if there is no such topic."""
         name = checked_topic("topic", topic)
         return self._look(lambda brokers: _end_offsets(brokers, name))
 
@@ -177,26 +178,26 @@ class EmbeddedKafka:
         return self._look(lambda brokers: brokers.cluster.groups.describe(group_id))
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
-        """The offsets that the group has committed; nothing if there is no such group."""
+        """The offsets that the group has committed; empty if there is no such group."""
         group_id = checked_text("group", group)
         return self._look(lambda brokers: {p: one.offset for p, one in brokers.cluster.offsets.of(group_id).items()})
 
     def log(self) -> list[str]:
-        """What the coordinator logged, the newest last: rebalances, removed members, and the reasons of leaves."""
+        """The coordinator's log: rebalances, removed members, and the reasons of leaves. The newest line is the last."""
         return self._look(lambda brokers: brokers.cluster.groups.log())
 
     def requests(self, api: str) -> int:
-        """How many requests of that kind have come."""
+        """The number of requests of that kind so far."""
         name = _checked_api(api)
         return self._look(lambda brokers: brokers.handled[name])
 
     def wait_for(self, condition: Callable[[], object], timeout_s: float = 30.0) -> None:
-        """Returns when `condition()` is true. It is called on this thread, whenever the brokers have done something.
+        """Waits until `condition()` is true. It is called on this thread, whenever the brokers have done something.
 
             kafka.wait_for(lambda: kafka.describe("shop").state == "Stable")
 
-        LookupErrors of the condition mean that it is not true yet. Raises TimeoutError, and RuntimeError once the cluster is
-        stopped.
+        If the condition raises LookupError, it counts as not true yet. Raises TimeoutError after `timeout_s`, and RuntimeError if
+        the cluster is stopped.
         """
         checked_function("condition", condition, "nothing")
         ends_at = time.monotonic() + checked_seconds("timeout_s", timeout_s)
@@ -210,12 +211,12 @@ class EmbeddedKafka:
                 raise TimeoutError(f"The condition was not true within {timeout_s:g} s.")
             server.await_round(seen, min(left_s, _LOOK_AGAIN_S))
 
-    # --- what goes wrong ---------------------------------------------------------------------------------------------
+    # --- faults ------------------------------------------------------------------------------------------------------
 
     def fence(self, member: str, *, group: str | None = None) -> None:
         """The coordinator removes the member, and its next heartbeat gets FENCED_MEMBER_EPOCH (classic: ILLEGAL_GENERATION).
 
-        Raises LookupError if no group has such a member, or, without `group`, several have.
+        Raises LookupError if no group has such a member, or if several have, and `group` is not given.
         """
         self._expel(member, group, "it was fenced by the test", is_fence=True)
 
@@ -241,10 +242,10 @@ class EmbeddedKafka:
         self._change(expel)
 
     def move_coordinator(self, loading_s: float = 0.5) -> None:
-        """The next broker becomes the coordinator of all groups and transactions, and reads them for so long first.
+        """The next broker becomes the coordinator of all groups and transactions, after it has loaded them for `loading_s`.
 
-        The old one answers NOT_COORDINATOR, also to joins that wait; the new one COORDINATOR_LOAD_IN_PROGRESS until it is
-        ready. A cluster of one broker only has the latter. Members have their full sessions again afterwards.
+        The old one answers NOT_COORDINATOR, also to waiting joins; the new one answers COORDINATOR_LOAD_IN_PROGRESS while it
+        loads. If there is only one broker, it loads again. Afterwards all members have their full sessions.
         """
         loading = checked_seconds("loading_s", loading_s)
 
@@ -256,7 +257,7 @@ class EmbeddedKafka:
         self._change(move)
 
     def lose_answer(self, api: str, times: int = 1) -> None:
-        """The next requests of that kind are handled, but their connection ends before they are answered."""
+        """The next requests of that kind are handled, but their connections end before they are answered."""
         name, count = _checked_api(api), checked_whole("times", times, least=1)
 
         def lose(brokers: Brokers, _now: float) -> None:
@@ -265,9 +266,9 @@ class EmbeddedKafka:
         self._change(lose)
 
     def delay(self, api: str, seconds: float) -> None:
-        """From now on, requests of that kind are answered so much later than they would be; 0 ends it.
+        """From now on, requests of that kind are answered this many seconds later; 0 ends the delay.
 
-        As with a real broker, requests behind it on the same connection wait, too.
+        As with a real broker, later requests on the same connection wait, too.
         """
         name, delay_s = _checked_api(api), checked_seconds("seconds", seconds)
 
@@ -279,12 +280,12 @@ class EmbeddedKafka:
     def refuse(self, api: str, code: int, times: int = 1) -> None:
         """The next requests of that kind are not handled, but answered with that error code.
 
-        Where Kafka answers with a code for each topic or partition, each gets it.
+        If Kafka answers the request with a code for each topic or partition, each of them gets it.
         """
         name, count = _checked_api(api), checked_whole("times", times, least=1)
         number = checked_whole("code", code, least=-1, most=2**15 - 1)
         if number == 0:
-            raise ConfigError("code must be an error code, not 0, which means that there is none.")
+            raise ConfigError("code must be an error code, not 0, which means no error.")
 
         def arm(brokers: Brokers, _now: float) -> None:
             brokers.faults.codes[name].append((number, count))
@@ -292,9 +293,9 @@ class EmbeddedKafka:
         self._change(arm)
 
     def pause(self) -> None:
-        """The brokers do nothing until `resume()`, as processes that are stopped by a signal.
+        """The brokers do nothing until `resume()`, like processes that are stopped by a signal.
 
-        Connections stay, and nothing is read or answered. Time goes on meanwhile.
+        Connections stay open, and nothing is read or answered. Time goes on meanwhile.
         """
         server, _ = self._parts()
         with server.changed:
@@ -314,7 +315,7 @@ class EmbeddedKafka:
             server.disconnect_all()
 
     def advance(self, seconds: float) -> None:
-        """The brokers' clock jumps ahead: sessions end whose members do not send a heartbeat in that time."""
+        """Moves the brokers' clock ahead. If a member's session ends in that time, it is removed."""
         ahead_s = checked_seconds("seconds", seconds)
 
         def jump(brokers: Brokers, _now: float) -> None:
@@ -371,7 +372,7 @@ def _checked_api(value: object) -> str:
 
 
 def is_true(condition: Callable[[], object]) -> bool:
-    """A LookupError means that it is not, yet."""
+    """Whether the condition is true. If it raises LookupError, it counts as not true yet."""
     try:
         return bool(condition())
     except LookupError:
@@ -412,7 +413,7 @@ def _end_offsets(brokers: Brokers, name: str) -> dict[TopicPartition, int]:
 
 
 def _find_member(brokers: Brokers, member: str, group: str | None) -> tuple[str, str]:
-    """Group and member id of the one member that is meant. Raises LookupError."""
+    """Group and member id of the member. LookupError unless there is exactly one."""
     groups = brokers.cluster.groups
     wanted = sorted(groups.ids()) if group is None else [group]
     found = [

@@ -1,4 +1,4 @@
-"""One partition: batches in the order they came, who produced them, and which transactions are open or were aborted."""
+"""One partition: its batches in their order, their producers, and the open and aborted transactions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from membership_client.testing.embedded.codes import BrokerCode
 from membership_client.testing.embedded.records import Batch, CorruptRecordsError, end_marker, split
 
 _REMEMBERED_BATCHES = 5
-"""As many as an idempotent producer may have under way; one of them that comes again is a repetition."""
+"""How many batches an idempotent producer may have under way. If one of the last batches comes again, it is a repetition."""
 _MOST_PRODUCERS = 10_000
 _BASE = attrgetter("base_offset")
 
 
 class Appended(NamedTuple):
-    """`code` is 0, and `offset` that of the first record; or an error's."""
+    """The result of an append: `code` is 0 and `offset` that of the first record, or `code` is an error code."""
 
     code: int
     offset: int = -1
@@ -44,29 +44,29 @@ class _Producer:
 
 
 class PartitionLog:
-    """Not thread-safe. `watchers` are called after every change of what can be read."""
+    """One partition. Not thread-safe. `watchers` are called after every change of the readable records."""
 
     def __init__(self) -> None:
         self.start = 0
         self.end = 0
         self.size = 0
-        """In bytes."""
+        """The size in bytes."""
         self.aborted: list[AbortedTransaction] = []
         self.watchers: set[Callable[[], None]] = set()
         self._batches: list[Batch] = []
         self._producers: OrderedDict[int, _Producer] = OrderedDict()
         self._open: dict[int, int] = {}
-        """The first offset of each transaction that has not ended, by producer id."""
+        """The first offset of each open transaction, by producer id."""
 
     @property
     def stable_end(self) -> int:
-        """The last stable offset: before it, all transactions have ended."""
+        """The last stable offset: all transactions before it have ended."""
         return min(self._open.values(), default=self.end)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def append(self, records: bytes | None) -> Appended:
-        """What a producer sent; a batch that it sent before is not kept twice."""
+        """Append what a producer sent. A batch that it sent before is not stored again."""
         try:
             batches = split(records or b"")
         except CorruptRecordsError:
@@ -79,7 +79,7 @@ class PartitionLog:
         return self._known(batch) or self._append_of(batch)
 
     def _known(self, batch: Batch) -> Appended | None:
-        """The answer to a batch that is a repetition, or comes out of order; None for one that is next."""
+        """The answer to a batch that is a repetition or out of order; None for the next batch."""
         producer = self._producers.get(batch.producer_id)
         if producer is None:
             return None
@@ -115,13 +115,13 @@ class PartitionLog:
         return kept.base_offset
 
     def end_transaction(self, producer_id: int, epoch: int, *, committed: bool) -> None:
-        """Write the marker. Records of an aborted transaction stay, and readers are told to skip them."""
+        """Write the marker of a transaction's end. Records of an aborted transaction stay, and readers are told to skip them."""
         first = self._open.pop(producer_id, None)
         timestamp = self._batches[-1].max_timestamp if self._batches else -1
         marker = self._keep(end_marker(producer_id, epoch, timestamp, committed=committed))
         known = self._producers.get(producer_id)
         if known is None or known.epoch != epoch:
-            # From now on, what a fenced producer sends is refused.
+            # From now on batches of a fenced producer are refused.
             self._producers[producer_id] = _Producer(epoch)
         if not committed and first is not None:
             self.aborted.append(AbortedTransaction(producer_id, first, marker))
@@ -137,7 +137,7 @@ class PartitionLog:
         self.delete_before(self._batches[0].next_offset)
 
     def delete_before(self, offset: int) -> None:
-        """Records before that offset can no longer be read. Batches go as a whole."""
+        """Make records before that offset unreadable. Only whole batches are deleted."""
         self.start = max(self.start, offset)
         gone = bisect_right(self._batches, self.start, key=attrgetter("next_offset"))
         self.size -= sum(len(batch.data) for batch in self._batches[:gone])
@@ -147,7 +147,7 @@ class PartitionLog:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def read(self, offset: int, most_bytes: int, *, before: int, at_least_one: bool) -> list[bytes]:
-        """Whole batches from the one that has that offset, up to an offset and a size; the first may be larger."""
+        """Whole batches from the one with that offset, up to `before` and `most_bytes`. The first batch may be larger."""
         found: list[bytes] = []
         room = most_bytes
         for batch in self._from(offset, before):
@@ -158,7 +158,7 @@ class PartitionLog:
         return found
 
     def bytes_after(self, offset: int, *, before: int, enough: int) -> int:
-        """How many there are to read; counted up to `enough`."""
+        """How many bytes can be read, counted up to `enough`."""
         total = 0
         for batch in self._from(offset, before):
             total += len(batch.data)
@@ -179,7 +179,7 @@ class PartitionLog:
         return [each for each in self.aborted if each.last_offset >= offset and each.first_offset < before]
 
     def first_since(self, timestamp: int) -> tuple[int, int] | None:
-        """Offset and timestamp of the first record that is not older; None if all are."""
+        """Offset and timestamp of the first record that is not older; None if all records are older."""
         for batch in self._batches:
             if batch.max_timestamp >= timestamp:
                 return batch.first_since(timestamp)

@@ -21,7 +21,7 @@ from membership_client.core.events import (
     Response,
 )
 from membership_client.partitions import Partitions
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.groups import GroupType
 from membership_client.testing.embedded.opaque_blobs import OpaqueBlobs
@@ -29,15 +29,15 @@ from membership_client.testing.embedded.wire import Fields
 from membership_client.testing.fake_classic import OpaqueJoin, OpaqueSync
 
 _ID_REQUIRED_VERSION = 4
-"""From here on, JoinGroup without a member id gets one, and must be sent again with it."""
+"""From this version on, the answer to a JoinGroup without a member id is a member id, with which it must be sent again."""
 _OWN_ID_VERSION = 1
-"""From here on, members choose their ids (KIP-1082)."""
+"""From this version on, members choose their own ids (KIP-1082)."""
 
 
 # --- the consumer protocol -------------------------------------------------------------------------------------------
 
 
-def consumer_heartbeat(cluster: Cluster, call: Call) -> None:
+def consumer_heartbeat(cluster: Cluster, call: BrokerCall) -> None:
     groups = cluster.groups
     heartbeat = _heartbeat(call)
     fence = groups.take_fence(heartbeat.group_id, heartbeat.member_id) if heartbeat.epoch > 0 else 0
@@ -51,7 +51,7 @@ def consumer_heartbeat(cluster: Cluster, call: Call) -> None:
         groups.ask(heartbeat.group_id, heartbeat, call.now, call.client, reply)
 
 
-def _heartbeat(call: Call) -> Heartbeat:
+def _heartbeat(call: BrokerCall) -> Heartbeat:
     request = call.request
     timeout_s = request.rebalance_timeout.total_seconds()
     gives_id = call.version < _OWN_ID_VERSION and not request.member_id and request.member_epoch == 0
@@ -90,7 +90,7 @@ def told_partitions(partitions: Partitions) -> list[Fields]:
 
 
 def refused(answer: Response) -> Fields:
-    """Also for requests whose success has nothing to tell."""
+    """The fields for a refusal. They also fit an answer to success that has no other fields."""
     if isinstance(answer, Refused):
         return {"error_code": answer.code, "error_message": answer.message}
     return {}
@@ -99,7 +99,7 @@ def refused(answer: Response) -> Fields:
 # --- the classic protocol --------------------------------------------------------------------------------------------
 
 
-def join_group(cluster: Cluster, call: Call) -> None:
+def join_group(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     join = _join(call)
     refusal = _join_refusal(cluster, join)
@@ -117,7 +117,7 @@ def join_group(cluster: Cluster, call: Call) -> None:
     cluster.groups.ask(join.group_id, join, call.now, call.client, answer)
 
 
-def _join(call: Call) -> OpaqueJoin:
+def _join(call: BrokerCall) -> OpaqueJoin:
     request = call.request
     session_timeout_s = request.session_timeout.total_seconds()
     return OpaqueJoin(
@@ -135,7 +135,7 @@ def _join(call: Call) -> OpaqueJoin:
 
 
 def _join_refusal(cluster: Cluster, join: OpaqueJoin) -> int:
-    """The code of what is refused before the group is asked; 0 for none."""
+    """The error code of a join that is refused before the group is asked; 0 for none."""
     settings = cluster.settings
     shortest, longest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
     if not join.group_id:
@@ -187,7 +187,7 @@ def metadata_of(said: JoinGroup, strategy: str) -> bytes:
     return dict(said.metadata).get(strategy, b"") if isinstance(said, OpaqueJoin) else b""
 
 
-def sync_group(cluster: Cluster, call: Call) -> None:
+def sync_group(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     sync = OpaqueSync(
         group_id=request.group_id,
@@ -218,7 +218,7 @@ def _sync_answer(cluster: Cluster, sync: OpaqueSync, answer: Response) -> Fields
     return {"protocol_type": protocol_type, "protocol_name": group.strategy, "assignment": member.opaque_share}
 
 
-def heartbeat(cluster: Cluster, call: Call) -> None:
+def heartbeat(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     fence = cluster.groups.take_fence(request.group_id, request.member_id)
     if fence:
@@ -237,8 +237,8 @@ def heartbeat(cluster: Cluster, call: Call) -> None:
 # --- leaving ---------------------------------------------------------------------------------------------------------
 
 
-def leave_group(cluster: Cluster, call: Call) -> None:
-    """Of both protocols; one that names several members is from an administrator."""
+def leave_group(cluster: Cluster, call: BrokerCall) -> None:
+    """Answer LeaveGroup, in groups of both protocols. A request that names several members is from an administrator."""
     members = call.get("members")
     if members is None:
         call.reply(_leave(cluster, call, call.request.member_id, None, None))
@@ -249,7 +249,7 @@ def leave_group(cluster: Cluster, call: Call) -> None:
     call.reply({"members": answers})
 
 
-def _leave(cluster: Cluster, call: Call, member_id: str, instance_id: str | None, reason: str | None) -> Fields:
+def _leave(cluster: Cluster, call: BrokerCall, member_id: str, instance_id: str | None, reason: str | None) -> Fields:
     answers: list[Response] = []
     leave = LeaveGroup(
         group_id=call.request.group_id, member_id=member_id, instance_id=instance_id, reason=reason or "not provided"

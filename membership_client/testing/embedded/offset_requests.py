@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from membership_client.core.error_codes import Code
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.codes import BrokerCode
 from membership_client.testing.embedded.groups import GroupType
@@ -17,7 +17,7 @@ from membership_client.testing.fake_topics import FakeTopic
 from membership_client.types import TopicPartition
 
 _EPOCH_VERSION = 9
-"""From here on, epochs of the consumer protocol are understood, and its codes may be answered."""
+"""From this version on, requests may have KIP-848 epochs, and answers KIP-848 error codes."""
 _TOPIC_ID_VERSION = 10
 _MANY_GROUPS_VERSION = 8
 _NO_OFFSET = Committed(-1, -1, "")
@@ -29,7 +29,7 @@ Refusal = Callable[[FakeTopic | None, int], int]
 # --- commits ---------------------------------------------------------------------------------------------------------
 
 
-def commit(cluster: Cluster, call: Call) -> None:
+def commit(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     epoch, member_id = request.generation_id_or_member_epoch, request.member_id
     code = _check_member(cluster, call, epoch, member_id, is_transactional=False)
@@ -42,8 +42,8 @@ def commit(cluster: Cluster, call: Call) -> None:
     call.reply({"topics": answers})
 
 
-def commit_in_transaction(cluster: Cluster, call: Call) -> None:
-    """TxnOffsetCommit: the offsets count when the transaction is committed."""
+def commit_in_transaction(cluster: Cluster, call: BrokerCall) -> None:
+    """Answer TxnOffsetCommit: the offsets are committed with the transaction."""
     request = call.request
     code = cluster.transactions.check(request.transactional_id, request.producer_id, request.producer_epoch)
     if code == BrokerCode.PRODUCER_FENCED:
@@ -59,8 +59,8 @@ def commit_in_transaction(cluster: Cluster, call: Call) -> None:
     call.reply({"topics": answers})
 
 
-def _of_older_epoch(cluster: Cluster, call: Call) -> Refusal:
-    """KIP-1251: a member may commit with an older epoch what it has held since then. Other partitions are stale."""
+def _of_older_epoch(cluster: Cluster, call: BrokerCall) -> Refusal:
+    """Refusals for a commit with an older epoch (KIP-1251): it may have only partitions that the member has held since then."""
     request = call.request
     group = cluster.groups.consumer(request.group_id)
     assert group is not None
@@ -78,7 +78,7 @@ def _of_older_epoch(cluster: Cluster, call: Call) -> Refusal:
 def _sort_out(
     cluster: Cluster, topics: Iterable[Any], refusal: Refusal, *, by_id: bool
 ) -> tuple[Mapping[TopicPartition, Committed], list[Fields]]:
-    """The offsets that can be committed, and the answer for all; `refusal` has the code of those that are refused anyway."""
+    """The offsets that can be committed, and the answer for all. `refusal` has the error codes of the others."""
     accepted: dict[TopicPartition, Committed] = {}
     answers: list[Fields] = []
     for wanted in topics:
@@ -111,7 +111,7 @@ def _offset_error(cluster: Cluster, topic: FakeTopic | None, wanted: Any, *, by_
 # --- who may commit? -------------------------------------------------------------------------------------------------
 
 
-def _check_member(cluster: Cluster, call: Call, epoch: int, member_id: str, *, is_transactional: bool) -> int:
+def _check_member(cluster: Cluster, call: BrokerCall, epoch: int, member_id: str, *, is_transactional: bool) -> int:
     group_id, instance_id = call.request.group_id, call.get("group_instance_id")
     if not group_id:
         return Code.INVALID_GROUP_ID
@@ -163,7 +163,7 @@ def _check_classic(
 # --- what was committed ----------------------------------------------------------------------------------------------
 
 
-def fetch(cluster: Cluster, call: Call) -> None:
+def fetch(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     stable = call.get("require_stable", False)
     if call.version < _MANY_GROUPS_VERSION:
@@ -173,7 +173,7 @@ def fetch(cluster: Cluster, call: Call) -> None:
         call.reply({"groups": [_fetch_group(cluster, call, group, stable) for group in request.groups]})
 
 
-def _fetch_group(cluster: Cluster, call: Call, wanted: Any, stable: bool) -> Fields:
+def _fetch_group(cluster: Cluster, call: BrokerCall, wanted: Any, stable: bool) -> Fields:
     group_id = wanted.group_id
     code = _check_reader(cluster, wanted)
     if code:
@@ -242,7 +242,7 @@ def _told_topic(cluster: Cluster, group_id: str, name: str, numbers: Iterable[in
 # --- deleting --------------------------------------------------------------------------------------------------------
 
 
-def delete(cluster: Cluster, call: Call) -> None:
+def delete(cluster: Cluster, call: BrokerCall) -> None:
     group_id = call.request.group_id
     if cluster.groups.type_of(group_id) is None:
         call.reply({"error_code": Code.GROUP_ID_NOT_FOUND})
@@ -262,7 +262,7 @@ def delete(cluster: Cluster, call: Call) -> None:
 
 
 def _subscribed_topics(cluster: Cluster, group_id: str) -> frozenset[str] | None:
-    """None if members have a protocol of which the broker does not know the topics."""
+    """The topics to which members subscribe; None if the members' protocol does not tell them to brokers."""
     consumer, classic = cluster.groups.consumer(group_id), cluster.groups.classic(group_id)
     if consumer is not None:
         return frozenset[str]().union(*map(consumer.topic_names, consumer.members.values()))

@@ -1,4 +1,4 @@
-"""Committed offsets, those inside of open transactions included."""
+"""Committed offsets, and those of open transactions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Committed(NamedTuple):
 
 
 class Offsets:
-    """By group. Not thread-safe."""
+    """The offsets of all groups. Not thread-safe."""
 
     def __init__(self) -> None:
         self._committed: dict[str, dict[TopicPartition, Committed]] = {}
         self._pending: defaultdict[str, dict[int, dict[TopicPartition, Committed]]] = defaultdict(dict)
-        """Of transactions that have not ended, by producer id."""
+        """Offsets of open transactions, by producer id."""
 
     def __contains__(self, group_id: str) -> bool:
         return group_id in self._committed
@@ -36,11 +36,11 @@ class Offsets:
         self._committed.setdefault(group_id, {}).update(offsets)
 
     def is_unstable(self, group_id: str, partition: TopicPartition) -> bool:
-        """Has an open transaction an offset for it?"""
+        """Whether an open transaction has an offset for the partition."""
         return any(partition in offsets for offsets in self._pending.get(group_id, {}).values())
 
     def commit_later(self, group_id: str, producer_id: int, offsets: Mapping[TopicPartition, Committed]) -> None:
-        """When the transaction of that producer is committed."""
+        """Commit the offsets when the transaction of that producer is committed."""
         self._pending[group_id].setdefault(producer_id, {}).update(offsets)
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:

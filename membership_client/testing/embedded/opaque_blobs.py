@@ -1,4 +1,4 @@
-"""What members of the classic protocol tell each other, as bytes: a broker reads it where both protocols are spoken."""
+"""Bytes that classic members send each other. A broker reads them only in groups with members of both protocols."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from membership_client.types import TopicPartition
 
 
 class OpaqueBlobs:
-    """Bytes that cannot be read say nothing."""
+    """`Blobs` as bytes. Bytes that cannot be read count as empty."""
 
     def subscription(self, said: JoinGroup) -> MemberSubscription:
-        """By the first of its strategies."""
+        """The subscription in the bytes of the first strategy."""
         from membership_client.net.consumer_blobs import SubscriptionReader  # noqa: PLC0415 - it loads kio
 
         assert isinstance(said, OpaqueJoin)
@@ -33,7 +33,7 @@ class OpaqueBlobs:
 
 
 def readable_share(share: bytes) -> frozenset[TopicPartition]:
-    """Nothing, if it is not written as consumers write it: brokers do not know what members tell each other."""
+    """The partitions in the bytes; empty if the bytes are not those of a consumer."""
     from membership_client.net.consumer_blobs import decode_assignment  # noqa: PLC0415 - it loads kio
 
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from membership_client.core.error_codes import Code
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.codes import BrokerCode
 from membership_client.testing.embedded.fetching import HeldFetch
@@ -16,24 +16,24 @@ from membership_client.testing.fake_topics import FakeTopic
 from membership_client.types import TopicPartition
 
 LEADER_EPOCH = 0
-"""Leaders never change."""
+"""The leader epoch of all partitions, because leaders never change."""
 _LATEST, _NEWEST, _LATEST_TIERED = -1, -3, -5
 _EARLIEST = frozenset({-2, -4})
-"""Of all records, and of those that are not in tiered storage."""
+"""Timestamps that ask for the first offset: of all records, and of records that are not in tiered storage."""
 _READ_COMMITTED = 1
 _IMPLICIT_VERSION = 12
-"""From here on, a transactional write adds its partition to the transaction."""
+"""From this version on, a transactional write adds its partition to the transaction."""
 _TOPIC_ID_VERSION = 13
 
 
-def produce(cluster: Cluster, call: Call) -> None:
+def produce(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     topics = [_produce_topic(cluster, call, topic) for topic in request.topic_data]
     cluster.topics.make_room(sum(len(p.records or b"") for topic in request.topic_data for p in topic.partition_data))
     call.reply(None if request.acks == 0 else {"responses": topics})
 
 
-def _produce_topic(cluster: Cluster, call: Call, wanted: Any) -> Fields:
+def _produce_topic(cluster: Cluster, call: BrokerCall, wanted: Any) -> Fields:
     by_id = call.version >= _TOPIC_ID_VERSION
     topic = cluster.topics.find_by_id(wanted.topic_id) if by_id else cluster.topics.find(wanted.name)
     answers = [_produce_partition(cluster, call, topic, each) for each in wanted.partition_data]
@@ -44,7 +44,7 @@ def _produce_topic(cluster: Cluster, call: Call, wanted: Any) -> Fields:
     }
 
 
-def _produce_partition(cluster: Cluster, call: Call, topic: FakeTopic | None, wanted: Any) -> Fields:
+def _produce_partition(cluster: Cluster, call: BrokerCall, topic: FakeTopic | None, wanted: Any) -> Fields:
     log, code = cluster.find_log(topic, wanted.index, call.node_id)
     if topic is None and call.version >= _TOPIC_ID_VERSION:
         code = Code.UNKNOWN_TOPIC_ID
@@ -65,8 +65,8 @@ def _check_size(cluster: Cluster, wanted: Any) -> int:
     return BrokerCode.MESSAGE_TOO_LARGE if too_large else 0
 
 
-def _check_transaction(cluster: Cluster, call: Call, topic: str, wanted: Any) -> int:
-    """A transactional batch must belong to a transaction that includes the partition."""
+def _check_transaction(cluster: Cluster, call: BrokerCall, topic: str, wanted: Any) -> int:
+    """The error code of a transactional batch whose transaction does not include the partition; 0 for none."""
     transactional_id = call.request.transactional_id
     if transactional_id is None:
         return 0
@@ -83,11 +83,11 @@ def _check_transaction(cluster: Cluster, call: Call, topic: str, wanted: Any) ->
     return 0 if cluster.transactions.includes(batch.producer_id, partition) else BrokerCode.INVALID_TXN_STATE
 
 
-def fetch(cluster: Cluster, call: Call) -> None:
+def fetch(cluster: Cluster, call: BrokerCall) -> None:
     HeldFetch(cluster, call).begin()
 
 
-def list_offsets(cluster: Cluster, call: Call) -> None:
+def list_offsets(cluster: Cluster, call: BrokerCall) -> None:
     committed = call.get("isolation_level", 0) == _READ_COMMITTED
     topics = [
         {
@@ -99,7 +99,7 @@ def list_offsets(cluster: Cluster, call: Call) -> None:
     call.reply({"topics": topics})
 
 
-def _list_partition(cluster: Cluster, call: Call, name: str, wanted: Any, committed: bool) -> Fields:
+def _list_partition(cluster: Cluster, call: BrokerCall, name: str, wanted: Any, committed: bool) -> Fields:
     log, code = cluster.find_log(cluster.topics.find(name), wanted.partition_index, call.node_id)
     offset, timestamp = (-1, -1) if log is None else _offset_of(log, wanted.timestamp, committed)
     return {
@@ -121,7 +121,7 @@ def _offset_of(log: PartitionLog, timestamp: int, committed: bool) -> tuple[int,
     return (log.newest() if timestamp == _NEWEST else log.first_since(timestamp)) or (-1, -1)
 
 
-def offset_for_leader_epoch(cluster: Cluster, call: Call) -> None:
+def offset_for_leader_epoch(cluster: Cluster, call: BrokerCall) -> None:
     topics = [
         {
             "topic": wanted.topic,
@@ -132,7 +132,7 @@ def offset_for_leader_epoch(cluster: Cluster, call: Call) -> None:
     call.reply({"topics": topics})
 
 
-def _end_of_epoch(cluster: Cluster, call: Call, name: str, wanted: Any) -> Fields:
+def _end_of_epoch(cluster: Cluster, call: BrokerCall, name: str, wanted: Any) -> Fields:
     log, code = cluster.find_log(cluster.topics.find(name), wanted.partition, call.node_id)
     is_known = log is not None and wanted.leader_epoch == LEADER_EPOCH
     return {
@@ -143,7 +143,7 @@ def _end_of_epoch(cluster: Cluster, call: Call, name: str, wanted: Any) -> Field
     }
 
 
-def delete_records(cluster: Cluster, call: Call) -> None:
+def delete_records(cluster: Cluster, call: BrokerCall) -> None:
     topics = [
         {
             "name": wanted.name,
@@ -154,7 +154,7 @@ def delete_records(cluster: Cluster, call: Call) -> None:
     call.reply({"topics": topics})
 
 
-def _delete_partition(cluster: Cluster, call: Call, name: str, wanted: Any) -> Fields:
+def _delete_partition(cluster: Cluster, call: BrokerCall, name: str, wanted: Any) -> Fields:
     log, code = cluster.find_log(cluster.topics.find(name), wanted.partition_index, call.node_id)
     if log is not None:
         before = log.end if wanted.offset == -1 else wanted.offset

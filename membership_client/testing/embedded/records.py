@@ -1,4 +1,4 @@
-"""Record batches (format 2): their headers, and what of their content a broker must know. Batches are kept as they came."""
+"""Record batches (format 2): their headers, and timestamps of records. Batches are stored as they came."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 _OFFSET = struct.Struct(">q")
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _CHECKED = struct.Struct(">hiqqqhii")
-"""From the attributes on: what the checksum is about."""
+"""The position of the attributes. The checksum is of the bytes from there."""
 _PREFIX = 12
-"""Base offset and length, which the length does not count."""
+"""The bytes of base offset and length, which the length does not count."""
 _MAGIC = 2
 _GZIP = 1
 _CODEC, _TRANSACTIONAL, _CONTROL = 0x07, 0x10, 0x20
@@ -21,7 +21,7 @@ _CASTAGNOLI = 0x82F63B78
 
 
 class CorruptRecordsError(ValueError):
-    """These bytes are no record batches of format 2."""
+    """The bytes are no record batches of format 2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Batch:
 
     @property
     def last_sequence(self) -> int:
-        """Sequence numbers start again at zero after the greatest int32."""
+        """The sequence number of the last record. After the greatest int32 they start again at zero."""
         return (self.sequence + self.last_delta) & 0x7FFFFFFF
 
     @property
@@ -62,7 +62,7 @@ class Batch:
     def first_since(self, timestamp: int) -> tuple[int, int]:
         """Offset and timestamp of the first record that is not older.
 
-        Only gzip is read: of batches in another compression it is the first record, as if all had its timestamp.
+        Of compressed batches only gzip is read. In another compression all records count as having the first one's timestamp.
         """
         for delta, when in self._timestamps():
             if when >= timestamp:
@@ -130,7 +130,7 @@ def end_marker(producer_id: int, producer_epoch: int, timestamp: int, *, committ
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A zigzag number of seven bits to a byte, and where it ends."""
+    """A zigzag number with seven bits in each byte, and the position after it."""
     value = shift = 0
     while True:
         octet = data[at]

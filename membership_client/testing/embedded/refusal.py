@@ -1,4 +1,4 @@
-"""An answer with one error code, for any request: where Kafka has a code for each topic or partition, for each of them."""
+"""The answer to any request with one error code, which each topic or partition gets if Kafka has a code for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from membership_client.net.reader import is_array, is_message, item_of, without_
 from membership_client.testing.embedded.wire import Fields, answer_schema
 
 _FETCH, _METADATA = 1, 3
-"""Their topmost code is about sessions and clusters, not about partitions and topics."""
+"""Requests whose answers have a code at the top that is not about topics and partitions."""
 
 _CODES = frozenset({"error_code", "partition_error_code"})
 _ELSEWHERE = {
@@ -21,15 +21,15 @@ _ELSEWHERE = {
     "results_by_partition": "partitions",
     "results_by_topic_v3_and_below": "v3_and_below_topics",
 }
-"""What an answer's field is called in the request, if not the same."""
+"""Names of fields of answers that have another name in the request."""
 _LISTS = ("topics", "topic_data", "topic_names", "resources", "groups_names", "group_ids")
-"""What answers call `responses` or `results`, and sometimes `groups`."""
+"""Names in requests of the lists that answers call `responses`, `results` or `groups`."""
 _KEYS = frozenset({"key", "name", "group_id", "partition_index"})
-"""What an item is called in the answer, if it has no name in the request."""
+"""Names in answers of items that have no name in the request."""
 
 
 def refusal(request: Any, version: int, code: int) -> Fields:
-    """The fields of the answer."""
+    """The fields of the answer with this error code."""
     api_key = int(request.__api_key__)
     schema = answer_schema(api_key, version)
     names = {field.name for field in dataclasses.fields(schema)}
@@ -52,12 +52,12 @@ def _mirror(schema: Any, source: Any, code: int) -> dict[str, Any]:
             mirrored |= {name: source} if name in _KEYS else {}
         elif hasattr(source, name) or hasattr(source, _ELSEWHERE.get(name, "")):
             mirrored[name] = getattr(source, name, None) if hasattr(source, name) else getattr(source, _ELSEWHERE[name])
-    # Offsets of refused partitions are none, and lists that only success has are left out.
+    # Refused partitions have no offsets, and lists that belong to success are left out.
     return mirrored
 
 
 def _items(source: Any, name: str) -> Iterable[Any]:
-    """The list of the request that this list of the answer is about; nothing, if it is about none."""
+    """The list of the request to which this list of the answer belongs; empty if there is none."""
     own = _ELSEWHERE.get(name, name)
     candidates = (own, *_LISTS) if name in {"responses", "results", "groups"} else (own,)
     return next((found for each in candidates if (found := getattr(source, each, None)) is not None), ())

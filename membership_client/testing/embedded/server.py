@@ -16,42 +16,42 @@ from membership_client.testing.embedded.timers import NEVER
 
 _READ_BYTES = 1 << 18
 _MOST_FRAME_BYTES = 100 * 2**20
-"""Of one request, as `socket.request.max.bytes` of Kafka."""
+"""The largest request, as Kafka's `socket.request.max.bytes`."""
 
 
 @dataclass(slots=True, eq=False)
-class _Connection:
-    """One client. As a broker does, it takes the next request when the last one was answered."""
+class _ClientConnection:
+    """The connection of one client. As on a broker, the next request is handled after the last one was answered."""
 
     sock: socket.socket
     node_id: int
     frames: Frames = field(default_factory=lambda: Frames(_MOST_FRAME_BYTES))
     waiting: deque[bytes] = field(default_factory=deque)
-    """Requests that have come and are not looked at yet."""
+    """Received bytes of requests that are not handled yet."""
     outgoing: bytearray = field(default_factory=bytearray)
     is_busy: bool = False
-    """A request is handled, or its answer held back."""
+    """Whether a request is being handled, or its answer is delayed."""
     watched: int = 0
-    """What the selector waits for."""
+    """The events for which the selector waits."""
     is_closed: bool = False
 
 
 class Server:
-    """Reads requests, hands them to the brokers, and writes their answers, on a thread of its own.
+    """Reads requests, passes them to the brokers, and writes their answers, on a thread of its own.
 
-    Whatever touches the brokers holds `changed`, which is notified after each round. `wake()` may be called by any thread.
+    Code that uses the brokers must hold `changed`, which is notified after each round. Any thread may call `wake()`.
     """
 
     def __init__(self, listeners: dict[int, socket.socket], brokers: Brokers, clock: Callable[[], float]) -> None:
         self.changed = threading.Condition(threading.RLock())
         self.is_paused = False
-        """Connections stay, and nothing is read from them or written to them. Set with `changed` held, and notified."""
+        """Whether nothing is read from connections or written to them, although they stay open. Set it with `changed` held, and notify."""
         self.rounds = 0
-        """Grows whenever the brokers may have done something."""
+        """The number of rounds. In each of them the brokers may have done something."""
         self._brokers = brokers
         self._clock = clock
         self._listeners = listeners
-        self._connections: set[_Connection] = set()
+        self._connections: set[_ClientConnection] = set()
         self._selector = selectors.DefaultSelector()
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._is_stopping = False
@@ -67,7 +67,7 @@ class Server:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread and closes all sockets; returns when that is done."""
+        """End the thread and close all sockets; return when that is done."""
         with self.changed:
             self._is_stopping = True
             self.changed.notify_all()
@@ -75,22 +75,22 @@ class Server:
         self._thread.join()
 
     def wake(self) -> None:
-        """Have the thread look at deadlines and answers again."""
-        with contextlib.suppress(OSError):  # It is full of wake-ups already, or the thread has ended.
+        """Make the thread look at deadlines and answers again."""
+        with contextlib.suppress(OSError):  # The socket is full of wake-ups already, or the thread has ended.
             self._wake_writer.send(b"\0")
 
     def await_round(self, seen: int, timeout_s: float) -> None:
-        """Returns when there were more rounds than that, or the time is over."""
+        """Wait until there were more than `seen` rounds, or the time is over."""
         with self.changed:
             self.changed.wait_for(lambda: self.rounds != seen, timeout_s)
 
     def disconnect_all(self) -> None:
-        """Close the connections of all clients; `changed` is held. They may connect again at once."""
+        """Close the connections of all clients, which may connect again at once. The caller holds `changed`."""
         for connection in tuple(self._connections):
             self._close(connection)
 
     def abandon(self) -> None:
-        """In a forked child, which has copies of the sockets and not the thread: close them. Clients do not notice."""
+        """In a forked child: close its copies of the sockets. Clients do not notice."""
         for connection in self._connections:
             connection.sock.close()
         self._close_own_sockets()
@@ -121,7 +121,7 @@ class Server:
             if key.fileobj is self._wake_reader:
                 with contextlib.suppress(BlockingIOError):
                     self._wake_reader.recv(4096)
-            elif isinstance(key.data, _Connection):
+            elif isinstance(key.data, _ClientConnection):
                 if mask & selectors.EVENT_READ and not key.data.is_closed:
                     self._read(key.data)
             elif isinstance(key.fileobj, socket.socket):
@@ -132,7 +132,7 @@ class Server:
         ]:
             for connection in ready:
                 self._handle(connection)
-        # Last, because a request of one connection may be what the answer of another one waited for.
+        # Done last, because a request of one connection may complete the answer to another one.
         for connection in tuple(self._connections):
             self._write(connection)
 
@@ -140,14 +140,14 @@ class Server:
         try:
             sock, _ = listener.accept()
         except OSError:
-            return  # It is gone already.
+            return  # The client has gone already.
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = _Connection(sock, node_id)
+        connection = _ClientConnection(sock, node_id)
         self._connections.add(connection)
         self._watch(connection)
 
-    def _read(self, connection: _Connection) -> None:
+    def _read(self, connection: _ClientConnection) -> None:
         try:
             received = connection.sock.recv(_READ_BYTES)
             connection.frames.feed(received)
@@ -159,8 +159,8 @@ class Server:
         if not received:
             self._close(connection)
 
-    def _handle(self, connection: _Connection) -> None:
-        """What has come, up to a request whose answer has to wait."""
+    def _handle(self, connection: _ClientConnection) -> None:
+        """Handle the received requests, up to one whose answer has to wait."""
         while connection.waiting and not connection.is_busy and not connection.is_closed:
             connection.is_busy = True
             payload = connection.waiting.popleft()
@@ -168,15 +168,15 @@ class Server:
                 connection.node_id, payload, self._clock(), lambda answer: self._answer(connection, answer)
             )
 
-    def _answer(self, connection: _Connection, answer: bytes | NoAnswer) -> None:
-        """May be called within `receive`, or later; `changed` is held."""
+    def _answer(self, connection: _ClientConnection, answer: bytes | NoAnswer) -> None:
+        """Send an answer. Called within `receive` or later, with `changed` held."""
         connection.is_busy = False
         if answer is NoAnswer.DISCONNECT:
             self._close(connection)
         elif not isinstance(answer, NoAnswer) and not connection.is_closed:
             connection.outgoing += answer
 
-    def _write(self, connection: _Connection) -> None:
+    def _write(self, connection: _ClientConnection) -> None:
         if connection.is_closed:
             return
         try:
@@ -190,8 +190,8 @@ class Server:
             return
         self._watch(connection)
 
-    def _watch(self, connection: _Connection) -> None:
-        """Read on only if what has come was handled: a client that sends without reading fills its own buffers."""
+    def _watch(self, connection: _ClientConnection) -> None:
+        """Read on only if the received requests were handled, so that a client that sends without reading fills only its own buffers."""
         events = 0 if connection.waiting else selectors.EVENT_READ
         events |= selectors.EVENT_WRITE if connection.outgoing else 0
         if events == connection.watched:
@@ -202,7 +202,7 @@ class Server:
             self._selector.register(connection.sock, events, connection)
         connection.watched = events
 
-    def _close(self, connection: _Connection) -> None:
+    def _close(self, connection: _ClientConnection) -> None:
         if connection.is_closed:
             return
         connection.is_closed = True

@@ -1,4 +1,4 @@
-"""What an embedded cluster is configured with, by Kafka's names."""
+"""The settings of an embedded cluster, by Kafka's names."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from membership_client.testing.fake_coordinator import CoordinatorSettings
 _TRUE_OR_FALSE = {"true": True, "false": False}
 _FLAGS = {"auto.create.topics.enable", "group.consumer.assignor.offload.enable"}
 _LIMITS = {"num.partitions": (1, MOST_PARTITIONS)}
-"""Those of other numbers are that of the type."""
+"""Bounds of some numbers. The bounds of others are those of their type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """Kafka's defaults, except that `KafkaCluster` too lets tests choose short sessions and creates no topics by itself.
+    """Settings with Kafka's defaults, except that tests may choose short sessions, and no topics are created automatically.
 
     Kafka 4.3 has no `group.consumer.assignor.offload.enable`; in KIP-1263 it is true.
     """
@@ -42,19 +42,19 @@ class BrokerSettings:
 
     @classmethod
     def of(cls, given: Mapping[str, str | int]) -> BrokerSettings:
-        """Raises ConfigError for what is no setting of an embedded broker."""
+        """The settings. ConfigError for a name or value that an embedded broker does not have."""
         values: dict[str, Any] = {_field_name(name): _checked(name, value) for name, value in given.items()}
         return cls(**values)
 
     def as_texts(self) -> dict[str, str]:
-        """By Kafka's names, as a broker tells them."""
+        """The values as texts, by Kafka's names, as in answers of a broker."""
         return {name.replace("_", "."): str(value).lower() for name, value in dataclasses.asdict(self).items()}
 
 
 def _field_name(name: str) -> str:
     known = BrokerSettings().as_texts()
     if name not in known:
-        raise ConfigError(f"{shown(name)} is no setting of an embedded broker. It has {', '.join(sorted(known))}.")
+        raise ConfigError(f"{shown(name)} is not a setting of an embedded broker. It has {', '.join(sorted(known))}.")
     return name.replace(".", "_")
 
 
@@ -80,11 +80,11 @@ GROUP_SETTINGS = {
     "consumer.session.timeout.ms": "group_consumer_session_timeout_ms",
     "consumer.assignment.interval.ms": "group_consumer_assignment_interval_ms",
 }
-"""What may be set for one group, and which setting of the broker it replaces."""
+"""Settings of single groups, and the broker's settings that they override."""
 
 
 def of_group(broker: BrokerSettings, own: Mapping[str, str]) -> BrokerSettings:
-    """The broker's settings with a group's own."""
+    """The broker's settings, overridden by the group's own."""
     values: dict[str, Any] = {GROUP_SETTINGS[name]: int(value) for name, value in own.items()}
     return dataclasses.replace(broker, **values)
 

@@ -1,4 +1,4 @@
-"""What is to happen later, by time."""
+"""Timers: actions that are due at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NEVER = float("inf")
 
 @dataclass(slots=True, eq=False)
 class Timer:
-    """`cancel()` may be called at any time, also after the action."""
+    """One timer. `cancel()` may be called at any time, also after the action."""
 
     action: Callable[[float], None] | None
 
@@ -20,14 +20,14 @@ class Timer:
 
 
 class Timers:
-    """Not thread-safe: of the cluster's lock."""
+    """The timers of a cluster. Not thread-safe: use it under the cluster's lock."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Timer]] = []
         self._count = 0
 
     def at(self, time: float, action: Callable[[float], None]) -> Timer:
-        """Have `action(now)` called when that time has come."""
+        """Call `action(now)` at that time."""
         self._count += 1
         timer = Timer(action)
         heapq.heappush(self._heap, (time, self._count, timer))
@@ -40,7 +40,7 @@ class Timers:
         return self._heap[0][0] if self._heap else NEVER
 
     def run(self, now: float) -> None:
-        """Perform what is due."""
+        """Call the actions that are due."""
         while self.deadline() <= now:
             _, _, timer = heapq.heappop(self._heap)
             action, timer.action = timer.action, None

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from membership_client.core.error_codes import Code
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.codes import BrokerCode
 from membership_client.testing.embedded.settings import GROUP_SETTINGS
@@ -17,12 +17,12 @@ from membership_client.testing.embedded.wire import Fields
 from membership_client.testing.fake_topics import FakeTopic
 
 _NO_OPERATIONS = -(2**31)
-"""Which operations the client may do is not told."""
+"""The value of a field for authorized operations that are not reported."""
 _TOPIC, _BROKER, _GROUP = 2, 4, 32
 _OF_TOPIC, _OF_BROKER, _BY_DEFAULT, _OF_GROUP = 1, 4, 5, 8
-"""Where the value of a setting comes from."""
+"""Codes for the source of a setting's value."""
 _DELETE = 1
-"""The operation that takes a setting back."""
+"""The operation that restores a setting's default."""
 
 _TOPIC_DEFAULTS = {
     "cleanup.policy": "delete",
@@ -34,15 +34,15 @@ _TOPIC_DEFAULTS = {
     "retention.ms": "604800000",
     "segment.bytes": "1073741824",
 }
-"""What DescribeConfigs tells; of these, nothing has an effect here."""
+"""Settings that DescribeConfigs returns although they have no effect here."""
 
 
 # --- Metadata --------------------------------------------------------------------------------------------------------
 
 
-def metadata(cluster: Cluster, call: Call) -> None:
+def metadata(cluster: Cluster, call: BrokerCall) -> None:
     wanted = call.request.topics
-    # Version 0 asks for all topics by naming none; later ones say null.
+    # Version 0 asks for all topics with an empty list; later versions with null.
     if wanted is None or (call.version == 0 and not wanted):
         topics = [_told_topic(cluster, topic) for topic in cluster.topics.known]
     else:
@@ -104,7 +104,7 @@ def _told_partition(cluster: Cluster, number: int) -> Fields:
     }
 
 
-def describe_cluster(cluster: Cluster, call: Call) -> None:
+def describe_cluster(cluster: Cluster, call: BrokerCall) -> None:
     call.reply(
         {
             "endpoint_type": 1,
@@ -119,7 +119,7 @@ def describe_cluster(cluster: Cluster, call: Call) -> None:
 # --- topics ----------------------------------------------------------------------------------------------------------
 
 
-def create_topics(cluster: Cluster, call: Call) -> None:
+def create_topics(cluster: Cluster, call: BrokerCall) -> None:
     only_check = call.request.validate_only
     call.reply({"topics": [_create(cluster, wanted, only_check) for wanted in call.request.topics]})
 
@@ -153,7 +153,7 @@ def _check_replicas(cluster: Cluster, wanted: int) -> None:
         )
 
 
-def create_partitions(cluster: Cluster, call: Call) -> None:
+def create_partitions(cluster: Cluster, call: BrokerCall) -> None:
     only_check = call.request.validate_only
     call.reply({"results": [_grow(cluster, wanted, only_check) for wanted in call.request.topics]})
 
@@ -166,7 +166,7 @@ def _grow(cluster: Cluster, wanted: Any, only_check: bool) -> Fields:
     return {"name": wanted.name}
 
 
-def delete_topics(cluster: Cluster, call: Call) -> None:
+def delete_topics(cluster: Cluster, call: BrokerCall) -> None:
     by_name = [(name, None) for name in call.get("topic_names", ())]
     wanted = by_name + [(each.name, each.topic_id) for each in call.get("topics", ())]
     call.reply({"responses": [_delete(cluster, name, topic_id) for name, topic_id in wanted]})
@@ -184,7 +184,7 @@ def _delete(cluster: Cluster, name: str | None, topic_id: UUID | None) -> Fields
 # --- settings --------------------------------------------------------------------------------------------------------
 
 
-def describe_configs(cluster: Cluster, call: Call) -> None:
+def describe_configs(cluster: Cluster, call: BrokerCall) -> None:
     call.reply({"results": [_describe_settings(cluster, wanted) for wanted in call.request.resources]})
 
 
@@ -202,7 +202,7 @@ def _unknown(resource_type: int) -> int:
 
 
 def _settings_of(cluster: Cluster, resource_type: int, name: str) -> list[tuple[str, str, int]] | None:
-    """Name, value and source of each; None if there is no such resource."""
+    """Name, value and source of each setting; None if there is no such resource."""
     if resource_type == _TOPIC and cluster.topics.find(name) is not None:
         return _of_topic(cluster.topics.settings.get(name, {}))
     if resource_type == _BROKER:
@@ -228,7 +228,7 @@ def _told_setting(name: str, value: str, source: int) -> Fields:
     return {"name": name, "value": value, "config_source": source, "config_type": 2}
 
 
-def incremental_alter_configs(cluster: Cluster, call: Call) -> None:
+def incremental_alter_configs(cluster: Cluster, call: BrokerCall) -> None:
     only_check = call.request.validate_only
     call.reply({"responses": [_alter(cluster, wanted, only_check) for wanted in call.request.resources]})
 

@@ -14,14 +14,14 @@ from membership_client.testing.fake_topics import FakeTopic, FakeTopics
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 MOST_PARTITIONS = 10_000
-"""Of one topic. Each takes memory from the start."""
+"""The most partitions of one topic. Each partition takes memory from the start."""
 _CHECKS_PER_LIMIT = 16
 _RANDOM_BITS = 96
-"""Of a topic's id; the other bits count the topics of a cluster."""
+"""The random bits of a topic's id. The other bits count the topics of a cluster."""
 
 
 class TopicRefusedError(Exception):
-    """A topic cannot be made, or made larger, like that."""
+    """A topic cannot be created, or grown, with these arguments."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -30,20 +30,20 @@ class TopicRefusedError(Exception):
 
 
 class Topics:
-    """`known` is what groups see. All records together take at most `most_bytes`: the oldest of the largest partition go first."""
+    """All topics. `known` are the topics as groups see them. If all records exceed `most_bytes`, the oldest of the largest partition are deleted."""
 
     def __init__(self, most_bytes: int) -> None:
-        # Clients may remember a topic by its id alone, so the topics of two clusters must not share one.
+        # Clients may remember a topic by its id alone, so topics of two clusters must have different ids.
         self.known = FakeTopics(first_id=secrets.randbits(_RANDOM_BITS) << (128 - _RANDOM_BITS))
         self.settings: dict[str, dict[str, str]] = {}
         self._most_bytes = most_bytes
         self._added = 0
-        """Bytes of records since memory was last looked at."""
+        """Bytes that were added since the size of all records was last computed."""
         self._logs: dict[UUID, list[PartitionLog]] = {}
         self._names: dict[UUID, str] = {}
 
     def create(self, name: str, partitions: int, *, only_check: bool = False) -> None:
-        """Raises TopicRefusedError."""
+        """Create the topic, or only check whether it can be created. TopicRefusedError if not."""
         self.check_name(name)
         if name in self.known:
             raise TopicRefusedError(BrokerCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -58,7 +58,7 @@ class Topics:
 
     @staticmethod
     def check_name(name: str) -> None:
-        """Raises TopicRefusedError."""
+        """TopicRefusedError if the name is not legal."""
         if not _LEGAL.fullmatch(name) or name in {".", ".."}:
             raise TopicRefusedError(
                 BrokerCode.INVALID_TOPIC_EXCEPTION,
@@ -66,7 +66,7 @@ class Topics:
             )
 
     def grow(self, name: str, partitions: int, *, only_check: bool = False) -> None:
-        """To that many partitions. Raises TopicRefusedError."""
+        """Grow the topic to that many partitions, or only check whether that is possible. TopicRefusedError if not."""
         topic = self.find(name)
         if topic is None:
             raise TopicRefusedError(Code.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
@@ -100,7 +100,7 @@ class Topics:
         return logs[partition] if 0 <= partition < len(logs) else None
 
     def make_room(self, added: int) -> None:
-        """Forget the oldest records if all together take too much memory. Looked at now and then: it takes all logs."""
+        """Delete the oldest records if all take too much memory. This is computed only now and then, because it reads all logs."""
         self._added += added
         if self._added * _CHECKS_PER_LIMIT < self._most_bytes:
             return

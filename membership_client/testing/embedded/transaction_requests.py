@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from membership_client.core.error_codes import Code
-from membership_client.testing.embedded.call import Call
+from membership_client.testing.embedded.call import BrokerCall
 from membership_client.testing.embedded.cluster import Cluster
 from membership_client.testing.embedded.codes import BrokerCode
 from membership_client.testing.embedded.wire import Fields
 from membership_client.types import TopicPartition
 
 _FENCED_VERSION = 2
-"""From here on, the answer to a fenced producer is PRODUCER_FENCED."""
+"""From this version on, the answer to a fenced producer is PRODUCER_FENCED."""
 _INIT_FENCED_VERSION = 4
 
 
-def init_producer_id(cluster: Cluster, call: Call) -> None:
+def init_producer_id(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     transactional_id = request.transactional_id
     if transactional_id is None:
@@ -32,7 +32,7 @@ def init_producer_id(cluster: Cluster, call: Call) -> None:
     call.reply({"producer_id": begun.producer_id, "producer_epoch": begun.epoch})
 
 
-def _init_error(cluster: Cluster, call: Call) -> int:
+def _init_error(cluster: Cluster, call: BrokerCall) -> int:
     request = call.request
     if not request.transactional_id:
         return Code.INVALID_REQUEST
@@ -50,13 +50,13 @@ def _init_error(cluster: Cluster, call: Call) -> int:
     return BrokerCode.PRODUCER_FENCED if is_new else BrokerCode.INVALID_PRODUCER_EPOCH
 
 
-def _check(cluster: Cluster, call: Call, transactional_id: str, producer_id: int, epoch: int) -> int:
+def _check(cluster: Cluster, call: BrokerCall, transactional_id: str, producer_id: int, epoch: int) -> int:
     code = cluster.transactions.check(transactional_id, producer_id, epoch)
     is_old = code == BrokerCode.PRODUCER_FENCED and call.version < _FENCED_VERSION
     return BrokerCode.INVALID_PRODUCER_EPOCH if is_old else code
 
 
-def add_partitions(cluster: Cluster, call: Call) -> None:
+def add_partitions(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     transactional_id = request.v3_and_below_transactional_id
     code = _check(
@@ -81,7 +81,7 @@ def _exists(cluster: Cluster, partition: TopicPartition) -> bool:
 
 
 def _not_attempted(unknown: set[TopicPartition]) -> int:
-    """If one partition cannot be added, none is."""
+    """The error code of the other partitions if one cannot be added: then none is added."""
     return BrokerCode.OPERATION_NOT_ATTEMPTED if unknown else 0
 
 
@@ -98,7 +98,7 @@ def _results(topics: Iterable[Any], codes: dict[TopicPartition, int]) -> list[Fi
     ]
 
 
-def add_offsets(cluster: Cluster, call: Call) -> None:
+def add_offsets(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     code = _check(cluster, call, request.transactional_id, request.producer_id, request.producer_epoch)
     if not code:
@@ -106,7 +106,7 @@ def add_offsets(cluster: Cluster, call: Call) -> None:
     call.reply({"error_code": code})
 
 
-def end(cluster: Cluster, call: Call) -> None:
+def end(cluster: Cluster, call: BrokerCall) -> None:
     request = call.request
     code = _check(cluster, call, request.transactional_id, request.producer_id, request.producer_epoch)
     if not code:

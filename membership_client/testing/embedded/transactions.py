@@ -1,4 +1,4 @@
-"""Producer ids and transactions, as their coordinator keeps them."""
+"""Producer ids and transactions, as the transaction coordinator stores them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TransactionState(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """What belongs to one transactional id."""
+    """The state of one transactional id."""
 
     producer_id: int
     epoch: int
@@ -35,7 +35,7 @@ class Transaction:
 
 
 class Transactions:
-    """Not thread-safe. Methods return an error code, 0 for none."""
+    """All transactions. Not thread-safe. Methods return an error code, 0 for none."""
 
     def __init__(self, topics: Topics, offsets: Offsets, timers: Timers) -> None:
         self._topics = topics
@@ -50,7 +50,7 @@ class Transactions:
         return self._last_producer_id
 
     def begin_session(self, transactional_id: str, timeout_s: float) -> Transaction:
-        """A producer starts under this id: an older one is fenced, and what it left open is aborted."""
+        """Start a producer under this id. An older producer is fenced, and its open transaction is aborted."""
         known = self._by_id.get(transactional_id)
         if known is None or known.epoch >= _LAST_EPOCH:
             known = self._by_id[transactional_id] = Transaction(self.new_producer_id(), -1, timeout_s)
@@ -66,14 +66,14 @@ class Transactions:
         return self._by_id.get(transactional_id)
 
     def check(self, transactional_id: str, producer_id: int, epoch: int) -> int:
-        """Is this the producer that has the transactional id?"""
+        """The error code of a producer that does not have the transactional id with this epoch; 0 for none."""
         known = self._by_id.get(transactional_id)
         if known is None or known.producer_id != producer_id:
             return BrokerCode.INVALID_PRODUCER_ID_MAPPING
         return 0 if known.epoch == epoch else BrokerCode.PRODUCER_FENCED
 
     def add(self, transactional_id: str, now: float, *, partitions: set[TopicPartition], groups: set[str]) -> None:
-        """Partitions to write to, and groups to commit for. The first of them begins the transaction."""
+        """Add partitions to write to, and groups to commit for. The first one begins the transaction."""
         transaction = self._by_id[transactional_id]
         if transaction.state is not TransactionState.ONGOING:
             transaction.state = TransactionState.ONGOING
@@ -82,7 +82,7 @@ class Transactions:
         transaction.groups |= groups
 
     def includes(self, producer_id: int, partition: TopicPartition) -> bool:
-        """May this producer write to that partition in its transaction?"""
+        """Whether this producer may write to that partition in its transaction."""
         known = self._by_producer.get(producer_id)
         return known is not None and known.state is TransactionState.ONGOING and partition in known.partitions
 
@@ -90,14 +90,14 @@ class Transactions:
         transaction = self._by_id[transactional_id]
         ended = TransactionState.COMMITTED if committed else TransactionState.ABORTED
         if transaction.state is ended:
-            return 0  # Asked again, because the answer was lost.
+            return 0  # The request was sent again, because its answer was lost.
         if transaction.state is not TransactionState.ONGOING:
             return BrokerCode.INVALID_TXN_STATE
         self._end(transaction, committed=committed)
         return 0
 
     def _expire(self, transaction: Transaction) -> None:
-        """It took too long: abort it, and fence its producer."""
+        """Abort a transaction that took too long, and fence its producer."""
         transaction.epoch += 1
         self._end(transaction, committed=False)
 

@@ -1,4 +1,4 @@
-"""Requests and answers as bytes: a broker's side of Kafka's protocol, by kio's schemas."""
+"""The broker's side of Kafka's protocol: reads requests and writes answers, with kio's schemas."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from membership_client.net.reader import NUMBERS, Undecodable, is_array, is_mess
 from membership_client.net.writer import write
 
 Fields = Mapping[str, Any]
-"""The fields of an answer by kio's names, lists of messages as lists of such mappings. Those of other versions are ignored,
-and those left out have their default, or are zero or empty."""
+"""The fields of an answer by kio's names. Lists of messages are lists of such mappings. Fields of other versions are ignored;
+missing fields have their default, or are zero or empty."""
 
 _HEADER = struct.Struct(">hhi")
 _TEXT_LENGTH = struct.Struct(">h")
@@ -33,11 +33,11 @@ class Header:
     correlation_id: int
     client_id: str
     size: int
-    """In bytes, without the tagged fields of the versions that have some."""
+    """The size in bytes, without the tagged fields of flexible versions."""
 
 
 def read_header(payload: bytes) -> Header:
-    """Of a frame without its size. Raises Undecodable."""
+    """The header of a frame without its size. Raises Undecodable."""
     try:
         api_key, version, correlation_id = _HEADER.unpack_from(payload)
         (length,) = _TEXT_LENGTH.unpack_from(payload, _HEADER.size)
@@ -45,11 +45,11 @@ def read_header(payload: bytes) -> Header:
         end = start + max(0, length)
         return Header(api_key, version, correlation_id, payload[start:end].decode(), end)
     except (struct.error, UnicodeDecodeError) as error:
-        raise Undecodable("it has no header of a request") from error
+        raise Undecodable("it does not begin with the header of a request") from error
 
 
 def read_request(header: Header, payload: bytes) -> Any:
-    """The request as kio's class has it; the cluster must offer that version. Raises Undecodable."""
+    """The request as an object of kio's class. The cluster must support the version. Raises Undecodable."""
     schema = _request_schema(header.api_key, header.version)
     start = header.size
     if schema.__header_schema__.__flexible__:
@@ -59,7 +59,7 @@ def read_request(header: Header, payload: bytes) -> Any:
 
 
 def write_answer(header: Header, version: int, fields: Fields) -> bytes:
-    """The answer to a request, size prefix included."""
+    """The bytes of the answer to a request, with their size in front."""
     schema = answer_schema(header.api_key, version)
     body = write(message_builder(schema)(fields))
     tags = b"\0" if schema.__header_schema__.__flexible__ else b""
@@ -82,7 +82,7 @@ def _request_schema(api_key: int, version: int) -> Any:
 
 @functools.cache
 def _tagged_fields() -> Any:
-    """A message of nothing but tagged fields: the end of a header."""
+    """The schema of a message that has only tagged fields, which ends a header."""
     made: Any = dataclasses.make_dataclass("TaggedFields", [])
     made.__flexible__ = True
     return made
@@ -93,7 +93,7 @@ def _tagged_fields() -> Any:
 
 @functools.cache
 def message_builder(message: Any) -> Callable[[Fields], Any]:
-    """What makes one of kio's messages of its fields."""
+    """A function that makes a message of kio from its fields."""
     hints = typing.get_type_hints(message)
     plain = [field for field in dataclasses.fields(message) if "tag" not in field.metadata]
     parts = [(field.name, _default(field, hints[field.name]), _converter(hints[field.name])) for field in plain]

@@ -1,7 +1,6 @@
 """Ready-made checks of a history. A check is any function of a `History` that raises AssertionError.
 
-These hold for every program that keeps to the rules of consumer groups; which of them a program promises is its author's
-decision.
+Each of them holds for a program that keeps one rule of consumer groups. The author of a program decides which rules it keeps.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from membership_client.types import TopicPartition
 
 
 class CheckError(AssertionError):
-    """A check failed. `entry` is what broke it, if one did, and `partition` the one that it is about."""
+    """A check failed. `entry` is the entry that broke the rule, if there is one; `partition` is the partition that it is about."""
 
     def __init__(self, text: str, *, entry: Entry | None = None, partition: TopicPartition | None = None) -> None:
         about = entry.partitions[0] if partition is None and entry is not None and entry.partitions else partition
@@ -31,7 +30,7 @@ Check: TypeAlias = Callable[[History], None]
 
 
 def checked_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
-    """Raises ConfigError unless each is a function of a history."""
+    """The checks. ConfigError unless each is a function of a history."""
     return checked_items("checks", checks, _checked_check)
 
 
@@ -47,7 +46,7 @@ _ABOUT_ALL = {What.EVENT, What.STARTED, What.ENDED, What.RAISED}
 
 
 def told_lines(history: History, error: AssertionError) -> list[str]:
-    """Up to what broke the check, and only about its partition, if it is about one."""
+    """The lines of the history up to the entry that broke the check; only those about the check's partition, if it names one."""
     last, about = getattr(error, "entry", None), getattr(error, "partition", None)
     end = next((index for index, entry in enumerate(history.entries, 1) if entry is last), len(history.entries))
     entries = [e for e in history.entries[:end] if about is None or about in e.partitions or e.what in _ABOUT_ALL]
@@ -58,7 +57,7 @@ def told_lines(history: History, error: AssertionError) -> list[str]:
 
 @contextlib.contextmanager
 def told_what_happened(history: History) -> Iterator[None]:
-    """Around checks: one that fails has a note with the end of the history, which pytest shows."""
+    """Runs checks in its `with` block. A failed check gets a note with the end of the history, which pytest shows."""
     try:
         yield
     except AssertionError as error:
@@ -72,11 +71,11 @@ _BEGAN = {What.ASSIGNED, What.REVOKED, What.LOST}
 _ENDED = {What.RETURNED, What.RAISED}
 _GONE = {What.RETURNED, What.LOST}
 _Told: TypeAlias = dict[tuple[str, TopicPartition], What]
-"""By instance and partition: which callback began last, and RETURNED once one that took the partition away has returned."""
+"""By instance and partition: the callback that began last, or RETURNED if it revoked the partition and has returned."""
 
 
 def _told(history: History) -> Iterator[tuple[Entry, _Told]]:
-    """Each entry, with what the callbacks had told each instance about each partition before it."""
+    """Each entry, with the callbacks that each instance had for each partition before it."""
     told: _Told = {}
     for entry in history.entries:
         yield entry, told
@@ -88,21 +87,21 @@ def _told(history: History) -> Iterator[tuple[Entry, _Told]]:
 
 
 def nothing_processed_after_revoke(history: History) -> None:
-    """No instance processes a record of a partition once `on_revoke` or `on_lost` for it has returned."""
+    """No instance processes a record of a partition after `on_revoke` or `on_lost` for it has returned."""
     for entry, told in _told(history):
         if entry.what is What.PROCESSED and told.get((entry.instance, entry.partitions[0])) is What.RETURNED:
             raise CheckError("A record was processed after its partition was revoked or lost:", entry=entry)
 
 
 def no_commit_after_loss(history: History) -> None:
-    """No instance asks to commit offsets of a partition once `on_revoke` for it has returned, or `on_lost` has begun."""
+    """No instance commits offsets of a partition after `on_revoke` for it has returned, or `on_lost` has begun."""
     for entry, told in _told(history):
         if entry.what is What.COMMIT_SENT and told.get((entry.instance, entry.partitions[0])) in _GONE:
             raise CheckError("An offset was committed after its partition was revoked or lost:", entry=entry)
 
 
 def everything_committed_before_release(history: History) -> None:
-    """When a revoked partition is released, the offset after the last record that the instance processed is committed."""
+    """When a revoked partition is released, the offset after the last processed record is committed."""
     processed: dict[tuple[str, TopicPartition], int] = {}
     committed: dict[TopicPartition, int] = {}
     for entry in history.entries:
@@ -125,7 +124,7 @@ def at_least_once(history: History) -> None:
 
 
 def exactly_once(history: History) -> None:
-    """Every record was processed, and none twice."""
+    """Every record was processed, and no record twice."""
     _compare(history, [record.value for record in history.processed], most=1)
 
 
@@ -134,7 +133,7 @@ Output: TypeAlias = Callable[[dict[str, Any]], Iterable[bytes | str]]
 
 @dataclass(frozen=True)
 class at_least_once_in:  # noqa: N801 - used as a function
-    """Every record's value is in what `output(durable)` returns: that of a database, for instance."""
+    """Every record's value is in what `output(durable)` returns, such as the content of a database."""
 
     output: Output
 
@@ -150,7 +149,7 @@ class at_least_once_in:  # noqa: N801 - used as a function
 
 @dataclass(frozen=True)
 class exactly_once_in:  # noqa: N801 - used as a function
-    """Every record's value is in what `output(durable)` returns, and none twice."""
+    """Every record's value is in what `output(durable)` returns, and no value twice."""
 
     output: Output
 
@@ -207,4 +206,4 @@ CHECKS: tuple[Check, ...] = (
     no_commit_after_loss,
     at_least_once,
 )
-"""What `explore` and `play` check unless they are told."""
+"""The checks of `explore` and `play` if none are given."""

@@ -1,4 +1,4 @@
-"""The commits of a virtual consumer: what it sends, when by itself, and what the broker makes of it."""
+"""The commits of a virtual consumer: explicit and automatic ones, and the broker's answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition as TheirPartition
 from membership_client.consumer.translate import after, ours_at, theirs_at
 from membership_client.core.error_codes import Code
 from membership_client.testing.kit.history import What
-from membership_client.testing.kit.membership import LATENCY_S, Membership
+from membership_client.testing.kit.membership import LATENCY_S, VirtualMembership
 from membership_client.testing.kit.waits import Waits, never
 from membership_client.types import Offset, TopicPartition
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _RETRY_S = 0.1
 _TIMEOUT_S = 10.0
 _LOST_ANSWER_S = 1.0
-"""So late a consumer notices that an answer was lost, and asks again."""
+"""After this time a consumer notices that an answer was lost, and sends the request again."""
 _AGAIN = {
     Code.NOT_COORDINATOR,
     Code.STALE_MEMBER_EPOCH,
@@ -32,11 +32,11 @@ _AGAIN = {
 }
 
 
-class Commits:
-    """Used by the threads of one program, which take turns."""
+class VirtualCommits:
+    """The commits of one consumer, for the threads of one program, which take turns."""
 
     def __init__(
-        self, world: World, waits: Waits, label: str, membership: Membership, config: Mapping[str, Any]
+        self, world: World, waits: Waits, label: str, membership: VirtualMembership, config: Mapping[str, Any]
     ) -> None:
         self._world = world
         self._waits = waits
@@ -48,9 +48,9 @@ class Commits:
         self._due_at = self._interval_s
         self._asked = 0
         self._taken: dict[TopicPartition, int] = {}
-        """By partition, which of the commits the broker has taken last: an older one that is tried again must not undo it."""
+        """By partition, the number of the last accepted commit: an older one that is repeated must not overwrite it."""
         self._under_way = 0
-        """Commits that no thread waits for."""
+        """Asynchronous commits, for which no thread waits."""
         self._stored: dict[TopicPartition, Offset] = {}
 
     # --- stored offsets ----------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ class Commits:
         self._stored.update(wanted)
 
     async def forget(self, partitions: Iterable[TopicPartition], *, commit: bool) -> None:
-        """The partitions go; what is stored of them is committed first, if commits are automatic and it is allowed."""
+        """Forget partitions that go. With automatic commits and `commit`, their stored offsets are committed first."""
         gone = {p: self._stored.pop(p) for p in partitions if p in self._stored}
         if commit and self._is_automatic and gone:
             await self._commit(gone)
@@ -108,7 +108,7 @@ class Commits:
         return [theirs_at({p: known[p]})[0] if p in known else TheirPartition(*p, OFFSET_INVALID) for p in asked]
 
     def _send(self, offsets: Mapping[TopicPartition, Offset]) -> None:
-        """Without waiting for the outcome."""
+        """Send a commit without waiting for its outcome."""
         if offsets:
             number = self._ask(offsets)
             self._under_way += 1
@@ -136,7 +136,7 @@ class Commits:
             self._under_way -= 1
 
     async def _commit(self, offsets: Mapping[TopicPartition, Offset]) -> int:
-        """Until the broker has answered; the code is 0 if it has taken them."""
+        """Commit and wait for the broker's answer; returns its error code, 0 for none."""
         scheduler = self._world.scheduler
         give_up_at = scheduler.now + _TIMEOUT_S
         number = self._ask(offsets)
@@ -160,7 +160,7 @@ class Commits:
     def _handle(
         self, offsets: Mapping[TopicPartition, Offset], number: int, member_id: str, epoch: int, *, is_last: bool
     ) -> int:
-        """On the broker."""
+        """Handle the commit as the broker does; returns an error code, 0 for none."""
         code = self._world.group.commit_code(member_id, epoch)
         if code in _AGAIN and not is_last:
             return code

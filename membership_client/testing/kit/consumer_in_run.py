@@ -1,4 +1,4 @@
-"""What a consumer in virtual time does, whether its methods are plain ones or coroutines: no broker, no socket, no waiting."""
+"""The consumer in virtual time, for plain methods and for coroutines: without broker, socket or real waiting."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from membership_client.consumer.translate import theirs
 from membership_client.core.events import CallbackKind, Close, RunCallback, Subscribe, Unsubscribe
 from membership_client.core.view import error_of
 from membership_client.runtime.listener import Callback, CallbackContext, as_text
-from membership_client.testing.kit.commits import Commits
-from membership_client.testing.kit.group_view import GROUP
+from membership_client.testing.kit.commits import VirtualCommits
+from membership_client.testing.kit.coordinator_view import GROUP
 from membership_client.testing.kit.history import NO_CALLBACK, What, as_partitions
-from membership_client.testing.kit.membership import HEARTBEAT_INTERVAL_S, SESSION_TIMEOUT_S, Membership
+from membership_client.testing.kit.membership import HEARTBEAT_INTERVAL_S, SESSION_TIMEOUT_S, VirtualMembership
 from membership_client.testing.kit.message import VirtualMessage
 from membership_client.testing.kit.waits import Waits, never
 from membership_client.types import MemberState, TopicPartition
@@ -36,15 +36,15 @@ _CLOSE_S = 30.0
 
 
 class ConsumerInRun:
-    """What confluent-kafka's consumer does, so far as a program can see it; our core is its membership.
+    """Behaves like confluent-kafka's consumer, as far as a program can see. Its membership is the core of this library.
 
-    Callbacks run while records are awaited, and inside a close. Commits are sent as they are asked for, also of partitions
-    that are not owned any more: Kafka takes those from any member of the newest epoch.
+    Callbacks run while the program waits for records, and inside a close. VirtualCommits are sent as the program asks, even for
+    partitions that it no longer owns: Kafka accepts these from any member of the newest epoch.
     """
 
     def __init__(self, world: World, waits: Waits, label: str, config: dict[str, Any]) -> None:
         member_id = world.new_member_id(label)
-        self.membership = Membership(world.scheduler, world.cluster, _member_config(config), member_id)
+        self.membership = VirtualMembership(world.scheduler, world.cluster, _member_config(config), member_id)
         self.membership.on_lost = self._mark_lost
         self._world = world
         self._waits = waits
@@ -55,9 +55,9 @@ class ConsumerInRun:
         self._being_assigned: tuple[TopicPartition, ...] = ()
         self._positions: dict[TopicPartition, int] = {}
         self._paused: set[TopicPartition] = set()
-        self._commits = Commits(world, waits, label, self.membership, config)
+        self._commits = VirtualCommits(world, waits, label, self.membership, config)
         self._polls = 0
-        """Calls that wait for records."""
+        """The number of calls that wait for records."""
         self._closed = False
 
     # --- the group ---------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class ConsumerInRun:
         return self.membership.member.known_as
 
     def assign(self, partitions: Iterable[TheirPartition]) -> None:
-        """In on_assign: where to start. The partitions themselves are what the group assigns."""
+        """In `on_assign`: set the start positions. The group, and not this call, decides which partitions are read."""
         self._check_open()
         for each in partitions:
             if each.offset != OFFSET_INVALID:
@@ -100,15 +100,15 @@ class ConsumerInRun:
     incremental_assign = assign
 
     def unassign(self) -> None:
-        """What the group has taken is not read any more in any case."""
+        """Does nothing: revoked partitions are not read any more in any case."""
 
     def incremental_unassign(self, partitions: Iterable[TheirPartition]) -> None:
-        """As `unassign`."""
+        """Does nothing, as `unassign`."""
 
     # --- records -----------------------------------------------------------------------------------------------------
 
     async def _poll(self, timeout: float) -> VirtualMessage | None:
-        """The next record, or None after `timeout`; a negative one is for ever."""
+        """The next record; None after `timeout`. A negative timeout never ends."""
         self._check_open()
         self._polls += 1
         try:
@@ -119,7 +119,7 @@ class ConsumerInRun:
         return self._take() if self._has_record() else None
 
     def is_idle(self) -> bool:
-        """Does the program wait for records, and are there none?"""
+        """Whether the program waits for records, and there are none."""
         return self._polls > 0 and not self._has_record()
 
     async def _consume(self, num_messages: int, timeout: float) -> list[VirtualMessage]:
@@ -137,7 +137,7 @@ class ConsumerInRun:
             raise KafkaException(KafkaError(KafkaError._FATAL, str(error_of(self.membership.member))))
 
     def _has_record(self) -> bool:
-        """No record comes while a callback waits or runs."""
+        """Whether there is a record to read. While a callback waits or runs there is none."""
         return (
             self.membership.pending is None
             and self._context is None
@@ -190,7 +190,7 @@ class ConsumerInRun:
         return 0, self._world.end_offset(TopicPartition(partition.topic, partition.partition))
 
     def offsets_for_times(self, partitions: Iterable[TheirPartition], *_: object, **__: object) -> list[TheirPartition]:
-        """Their offsets are times in milliseconds. OFFSET_END where no record is as young."""
+        """The first offsets at or after the times, which are in milliseconds; OFFSET_END if all records are older."""
         return [
             TheirPartition(
                 one.topic, one.partition, self._world.first_since(TopicPartition(one.topic, one.partition), one.offset)
@@ -217,7 +217,7 @@ class ConsumerInRun:
     # --- callbacks ---------------------------------------------------------------------------------------------------
 
     async def _wait_and_call(self, is_done: Callable[[], bool], timeout_s: float | None = None) -> None:
-        """Runs callbacks as they come, until that is done or the time is over."""
+        """Run callbacks as they come, until `is_done()` or the time is over."""
         scheduler, membership = self._world.scheduler, self.membership
         ends_at = None if timeout_s is None else scheduler.now + timeout_s
         while True:
@@ -232,11 +232,11 @@ class ConsumerInRun:
                 await self._waits.until(lambda: membership.pending is not None or is_done() or self._is_told(), left_s)
 
     def _is_told(self) -> bool:
-        """Is the instance told to end, so that `_check_interrupt` raises?"""
+        """Whether the instance is told to end, so that `_check_interrupt` raises."""
         return False
 
     def _check_interrupt(self) -> None:
-        """Raises what ends the instance."""
+        """Raise the exception that ends the instance, if it is told to end."""
 
     async def _call(self, call: RunCallback) -> None:
         error: BaseException | None = None
@@ -253,7 +253,7 @@ class ConsumerInRun:
             raise error
 
     async def _await(self, outcome: Any) -> None:
-        """What a callback has returned."""
+        """Handle what a callback has returned: a coroutine, for instance."""
 
     def _begin(self, call: RunCallback, text: str) -> None:
         self._world.add(_BEGAN[call.kind], self._label, partitions=call.partitions, text=text)
@@ -294,7 +294,7 @@ class ConsumerInRun:
         await self._wait_and_call(lambda: not self.membership.alive)
 
     def abandon(self) -> None:
-        """The process is gone, or has forgotten to close it: the coordinator hears nothing."""
+        """End the consumer without telling the coordinator: the process was killed, or has not closed it."""
         self.membership.kill()
 
     def _check_open(self) -> None:
@@ -310,7 +310,7 @@ _CLASSIC_IN_RUN = {
     "session.timeout.ms": int(SESSION_TIMEOUT_S * 1000),
     "heartbeat.interval.ms": int(HEARTBEAT_INTERVAL_S * 1000),
 }
-"""Whatever the program asks for: sessions must end in a run."""
+"""The session timeout of every run, whatever the program configures, so that sessions can end in a run."""
 
 
 def _member_config(config: Mapping[str, Any]) -> MemberConfig:

@@ -1,4 +1,4 @@
-"""What can be done to a group in a story. Each is a value whose text is the code that makes it."""
+"""The events of a story. Each is a value; its `repr` is the code that makes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from membership_client.arguments import checked_seconds, checked_text
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoryEvent:
-    """An event at that time, in seconds since the run began."""
+    """An event at the time `at`, in seconds since the run began."""
 
     _: KW_ONLY
     at: float = 0.0
@@ -18,7 +18,7 @@ class StoryEvent:
         checked_seconds("at", self.at)
 
     def __repr__(self) -> str:
-        """The code that makes it."""
+        """The code that makes this event."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         name, at = given.pop("name", None), given.pop("at")
         texts = [f"{key}={value!r}" for key, value in {**given, "at": at}.items()]
@@ -27,7 +27,7 @@ class StoryEvent:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _InstanceEvent(StoryEvent):
-    """Something that happens to one instance, by its name."""
+    """An event that happens to the instance of this name."""
 
     name: str
 
@@ -38,7 +38,7 @@ class _InstanceEvent(StoryEvent):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Join(_InstanceEvent):
-    """An instance of the program starts and joins the group. One of that name that still runs is killed first."""
+    """An instance of the program starts and joins the group. If an instance of this name still runs, it is killed first."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,7 +48,7 @@ class Leave(_InstanceEvent):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Crash(_InstanceEvent):
-    """The instance is gone at once, as with `kill -9`. The group notices when its session ends."""
+    """The instance ends at once, as with `kill -9`. The group notices when its session ends."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,7 +63,7 @@ class ExpireSession(_InstanceEvent):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Stall(_InstanceEvent):
-    """The whole process stands still for so long, membership included, and then goes on without knowing of it."""
+    """The whole process, with its membership, stands still for this many seconds, and then goes on without knowing it."""
 
     _: KW_ONLY
     for_s: float = 10.0

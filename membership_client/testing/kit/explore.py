@@ -1,4 +1,4 @@
-"""`play`: one story with a program, checked. `explore`: many stories, made of seeds; the shortest that fails is told."""
+"""`play` runs one story with a program and checks it. `explore` runs many stories, and reports the shortest that fails."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _NAMES = ("a", "b", "c")
 _MOST_EVENTS = 5
 _MOST_SEEDS = 10_000_000
 _MOST_TRIES = 30
-"""To make a failing story shorter: one that is told in time is worth more than the shortest."""
+"""How long a failing story is made shorter: a quick report is worth more than the shortest story."""
 
 
 class StoryError(AssertionError):
-    """A check failed. The text has the story as code; `seed`, `story` and `history` have it as values."""
+    """A check failed. The text has the story as code; `seed`, `story` and `history` are its values."""
 
     def __init__(self, text: str, seed: int, story: tuple[StoryEvent, ...], history: History) -> None:
         super().__init__(text)
@@ -41,23 +41,23 @@ class StoryError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What `explore` has tried without finding anything."""
+    """What `explore` has tried without a failure."""
 
     runs: int
     rebalances: int
-    """How often an instance got or lost partitions, in all runs."""
+    """How often an instance got or lost partitions, over all runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """Everything of a run but its story."""
+    """The arguments of a run without its story."""
 
     program: Program
     checks: tuple[Check, ...]
     topic: str
     partitions: int
     records: int | tuple[tuple[bytes, bytes], ...]
-    """As they were given, for the code of a story."""
+    """The records as they were given, for the code of a story."""
 
     def run(self, story: Sequence[StoryEvent], seed: int) -> tuple[History, AssertionError | None]:
         world = World(self.program, seed, self.topic, self.partitions, checked_records(self.records))
@@ -71,7 +71,7 @@ class _Stage:
 
 
 def _explained(error: AssertionError, unsettled: str) -> AssertionError:
-    """What is missing, and that the program had not settled: the one may be due to the other."""
+    """The error, with a note if the program had not settled: that may be why something is missing."""
     if unsettled and isinstance(error, CheckError):
         error.args = (f"{error}\n{unsettled}",)
     return error
@@ -100,10 +100,10 @@ def play(
 
         print(play(program, [Join("b", at=1.0), Crash("a", at=5.0)]))
 
-    Each instance of the program is a call `program(instance)`: one, "a", runs from the beginning, and each `Join` starts
-    another. At the end all are told to end by KeyboardInterrupt out of `poll`. The seed decides what the story does not: how
-    long work takes, which partition is read, which of several threads goes first. The same story with the same seed is the
-    same run. Raises StoryError if a check fails, a thread raises, or the program raises anything but a KafkaException.
+    Each instance of the program is a call `program(instance)`. The instance "a" runs from the beginning, and each `Join` starts
+    another one. At the end `poll` raises KeyboardInterrupt in all of them. The seed decides what the story does not: how long
+    work takes, which partition is read, which of several threads goes first. The same story with the same seed is the same run.
+    Raises StoryError if a check fails, a thread raises, or the program raises anything but a KafkaException.
     """
     stage = _stage(program, checks, topic, partitions, records)
     told = checked_items("story", story, _checked_event)
@@ -123,7 +123,7 @@ def explore(
     partitions: int = 4,
     records: Records = 30,
 ) -> Explored:
-    """Play many stories made of these events, one for each seed: `seeds=100` are the seeds 0 to 99.
+    """Play many stories of these events, one for each seed: `seeds=100` are the seeds 0 to 99.
 
         def program(instance):
             consumer = instance.consumer({"group.id": "tills", "auto.offset.reset": "earliest"})
@@ -136,8 +136,9 @@ def explore(
         explore(program, events=[Join, Fence], checks=[at_least_once], seeds=10)
 
 
-    The first that fails is made shorter while it still fails, and raised as StoryError with the code that plays it again.
-    `program`, `checks` and the rest are those of `play`.
+
+    The first story that fails is made shorter as long as it fails, and raised as StoryError with the code that plays it again.
+    `program`, `checks` and the other arguments are those of `play`.
     """
     stage = _stage(program, checks, topic, partitions, records)
     kinds = _checked_kinds(events)
@@ -172,7 +173,7 @@ def _checked_event(name: str, event: StoryEvent) -> StoryEvent:
 def _checked_kind(name: str, kind: type[StoryEvent]) -> type[StoryEvent]:
     if not any(kind is known for known in ALL_EVENTS):
         raise ConfigError(
-            f"{name} is a class out of {', '.join(one.__name__ for one in ALL_EVENTS)}, not {shown(kind)}."
+            f"{name} is one of the classes {', '.join(one.__name__ for one in ALL_EVENTS)}, not {shown(kind)}."
         )
     return kind
 
@@ -194,7 +195,7 @@ def _checked_seeds(seeds: int | Iterable[int]) -> Iterable[int]:
 
 
 def _stories(kinds: Sequence[type[StoryEvent]], seed: int) -> Iterator[StoryEvent]:
-    """The events of a seed. Half of them come soon after the one before: what goes wrong goes wrong together."""
+    """The events of a seed. Half of them come soon after the previous one, because troubles that overlap find most bugs."""
     chance = random.Random(f"story {seed}")  # noqa: S311 - chosen by a seed on purpose
     at = chance.uniform(0.2, STORY_S / 2)
     if Join in kinds:
@@ -222,7 +223,7 @@ _Failure = tuple[tuple[StoryEvent, ...], History, AssertionError]
 
 
 def _shortest(best: _Failure, stage: _Stage, seed: int) -> _Failure:
-    """Leaves events out one by one, then rounds their times, as long as it fails, and fails in time."""
+    """Leave events out one by one, then round their times, as long as the story fails, and there is time."""
     tried: set[tuple[StoryEvent, ...]] = set()
     while len(tried) < _MOST_TRIES and (candidate := _simpler(best[0], tried)) is not None:
         if isinstance(best[2], LateError):
@@ -235,7 +236,7 @@ def _shortest(best: _Failure, stage: _Stage, seed: int) -> _Failure:
 
 
 def _simpler(story: tuple[StoryEvent, ...], tried: set[tuple[StoryEvent, ...]]) -> tuple[StoryEvent, ...] | None:
-    """A shorter or rounder story that was not tried yet."""
+    """A story with fewer events or rounder times that was not tried yet; None if there is none."""
     shorter = (story[:index] + story[index + 1 :] for index in range(len(story)))
     rounder = (tuple(replace(event, at=round(event.at, digits)) for event in story) for digits in (0, 1))
     return next((one for one in (*shorter, *rounder) if one != story and one not in tried), None)
@@ -261,7 +262,7 @@ def _told(stage: _Stage, story: Sequence[StoryEvent], seed: int, history: Histor
 
 
 def _code(stage: _Stage, story: Sequence[StoryEvent], seed: int) -> list[str]:
-    """The call of `play` that runs this story, with what differs from the defaults."""
+    """The call of `play` that runs this story, with the arguments that differ from the defaults."""
     defaults = {"topic": "orders", "partitions": 4, "records": 30}
     given = {name: getattr(stage, name) for name in defaults}
     more = {name: repr(value) for name, value in given.items() if value != defaults[name]}

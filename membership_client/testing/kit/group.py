@@ -1,4 +1,4 @@
-"""`KafkaGroup`: a group to play with on an embedded broker, with the real client and its threads."""
+"""`KafkaGroup`: a group for tests on an embedded broker, with the real client and its threads."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from membership_client.types import TopicPartition
 
 _END_S = 30.0
 _FETCHER = {"group.id": "fetcher", "enable.partition.eof": True, "fetch.wait.max.ms": 20}
-"""A fetch that waits for records at one place holds up the one for the next place."""
+"""The longest wait of a fetch: a fetch that waits at one position delays the next fetch at another one."""
 _LOOK_S = 0.05
-"""So often a program of coroutines is told to end, if it is."""
+"""How often a program of coroutines is checked for an interrupt."""
 
 
 class KafkaGroup:
@@ -55,8 +55,8 @@ class KafkaGroup:
             kafka_group.fence("a")
             kafka_group.check()
 
-    `program(instance)` is the one of `explore`: it gets its consumer from `instance.consumer(config)`, and tells what it has
-    processed to `instance.processed(message)`. All methods are for the thread of the test. `kafka` has more to be done.
+    `program(instance)` is a program as for `explore`: it gets its consumer from `instance.consumer(config)`, and reports each
+    processed record with `instance.processed(message)`. All methods are for the thread of the test. `kafka` has more faults.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class KafkaGroup:
             "group.id": self.group_id,
             "group.protocol": "consumer",
         }
-        """What any client needs to join the group."""
+        """The configuration that any client needs to join the group."""
         self._partitions = checked_whole("partitions", partitions, least=1)
         self._began_at = time.monotonic()
         self._instances: dict[str, RecordedInstance] = {}
         self._told: BaseException | None = None
-        """What a program has raised, and a wait of the test after it."""
+        """The exception of a program that a wait of the test has raised."""
         kafka.create_topic(self.topic, self._partitions)
 
     def __enter__(self) -> Self:
@@ -84,14 +84,14 @@ class KafkaGroup:
 
     def __exit__(self, *_: object) -> None:
         for instance in self._instances.values():
-            if instance.raised is self._told:  # The test has failed by it: its teardown must not fail, too.
+            if instance.raised is self._told:  # The test has failed with it already: its teardown must not fail, too.
                 instance.raised = None
         self.stop()
 
     # --- records -----------------------------------------------------------------------------------------------------
 
     def produce(self, records: Records) -> None:
-        """Produce this number of records, or these keys and values. They can be read when it returns."""
+        """Produce this number of records, or these keys and values. On return they can be read."""
         given = checked_records(records, first=len(self.history.records))
         producer = confluent_kafka.Producer({"bootstrap.servers": self.kafka.bootstrap_servers, "linger.ms": 0})
         offsets: dict[int, int] = {}
@@ -143,7 +143,7 @@ class KafkaGroup:
         self._add("", What.EVENT, text=f"expire_session({name!r})")
 
     def member_id(self, name: str) -> str:
-        """Of the instance's member, which the coordinator must know: this waits for it."""
+        """The member id of the instance. Waits until the coordinator knows the member."""
         self._instance(name)
         self.wait_for(lambda: self._member_ids(name))
         return self._member_ids(name)[0]
@@ -153,16 +153,16 @@ class KafkaGroup:
 
     def _instance(self, name: str) -> RecordedInstance:
         if checked_text("name", name) not in self._instances:
-            raise LookupError(f"There is no instance {name!r}: these run: {sorted(self._instances)}.")
+            raise LookupError(f"There is no instance {name!r}; these instances run: {sorted(self._instances)}.")
         return self._instances[name]
 
-    # --- what is seen ------------------------------------------------------------------------------------------------
+    # --- waiting -----------------------------------------------------------------------------------------------------
 
     def wait_for(self, condition: Callable[[], object], timeout_s: float = 30.0) -> None:
-        """Until the condition is true; see `EmbeddedKafka.wait_for`. Raises TimeoutError, and what a program has raised."""
+        """Wait until the condition is true, as `EmbeddedKafka.wait_for`. Raises TimeoutError, or the exception of a program."""
         checked_function("condition", condition, "nothing")
         try:
-            # A KeyError of a program is a LookupError, too: it must not look like a condition that is not true yet.
+            # A KeyError of a program is a LookupError, too, but it does not mean that the condition is not true yet.
             self.kafka.wait_for(lambda: self._raised() or condition(), checked_seconds("timeout_s", timeout_s))
         except TimeoutError as error:
             raise TimeoutError(f"{error} What happened:\n{self.history}") from None
@@ -182,7 +182,7 @@ class KafkaGroup:
         return {(entry.partitions, entry.offset) for entry in self.history.of(What.PROCESSED)}
 
     def wait_assigned(self, *names: str, timeout_s: float = 30.0) -> None:
-        """Until these instances, and no others, share the topic's partitions, and all callbacks for that have returned."""
+        """Wait until exactly these instances share the topic's partitions, and all callbacks for that have returned."""
         wanted = {checked_text("name", name) for name in names}
         self.wait_for(lambda: self._owners() == wanted, timeout_s)
 
@@ -193,7 +193,7 @@ class KafkaGroup:
         return {one.client_id for one in members} if is_settled else set()
 
     def check(self, *checks: Check) -> History:
-        """End all instances and apply the checks, or those that `explore` has. Returns the history."""
+        """End all instances and apply the checks; without any, those of `explore`. Returns the history."""
         given = checked_checks(checks)
         self.stop()
         with told_what_happened(self.history):
@@ -205,7 +205,7 @@ class KafkaGroup:
         """End all instances, as `leave` does."""
         for instance in self._instances.values():
             instance.interrupt()
-        with contextlib.ExitStack() as every:  # One that does not end, or has raised, must not keep the others.
+        with contextlib.ExitStack() as every:  # All are ended, even if one of them does not end, or has raised.
             while self._instances:
                 every.callback(self._instances.popitem()[1].join)
 
@@ -215,11 +215,11 @@ class KafkaGroup:
         return time.monotonic() - self._began_at
 
     def _add(self, instance: str, what: What, **more: Any) -> None:
-        """A line of the history. Any thread."""
+        """Add an entry to the history. Any thread may call it."""
         self.history.add(Entry(self._now(), instance, what, **more))
 
     def _released(self, instance: str, partitions: tuple[TopicPartition, ...]) -> None:
-        """A revoke has returned: what the broker has by now is committed in time. Any thread.
+        """Note that a revoke has returned: later commits do not count. Any thread may call it.
 
         A consumer that its program has never closed may revoke after the test, when the interpreter ends.
         """
@@ -232,19 +232,19 @@ class KafkaGroup:
             if partition in committed:
                 self._add(instance, What.COMMITTED, partitions=(partition,), offset=committed[partition])
         with contextlib.suppress(LookupError):
-            if self._member_ids(instance):  # One that was removed has nothing to release.
+            if self._member_ids(instance):  # A removed member has nothing to release.
                 self._add(instance, What.RELEASED, partitions=partitions)
 
 
 class RecordedInstance:
-    """What a program gets on an embedded broker: as `Instance`, with a real consumer."""
+    """An instance of a program on an embedded broker. It has the methods of `Instance`, and a real consumer."""
 
     def __init__(self, group: KafkaGroup, name: str, consumer: Callable[..., Any]) -> None:
         self.name = name
         self._group = group
         self.durable: dict[str, Any] = group.history.durable
         self.config: dict[str, Any] = {**group.config, "client.id": name}
-        """For members and consumers that the program makes itself. Its `client.id` is how the group finds them."""
+        """The configuration for members and consumers that the program makes itself. The group finds them by `client.id`."""
         self._recorder = Recorder(name, group._add, group._released)
         self._consumer = consumer
         self._interrupted = threading.Event()
@@ -255,7 +255,7 @@ class RecordedInstance:
     # --- for programs ------------------------------------------------------------------------------------------------
 
     def consumer(self, config: Mapping[str, Any] | None = None) -> RecordedConsumer:
-        """A real consumer in the group, with these keys besides; it begins with the earliest record."""
+        """A real consumer in the group, with these further keys. It begins with the earliest record."""
         more = checked_mapping("config", config or {})
         return RecordedConsumer(
             self._consumer({**self.config, "auto.offset.reset": "earliest", **more}),
@@ -264,14 +264,14 @@ class RecordedInstance:
         )
 
     def aio_consumer(self, config: Mapping[str, Any] | None = None) -> RecordedAioConsumer:
-        """The same of `membership_client.aio`, inside a coroutine of the program."""
+        """A real consumer of `membership_client.aio`. For a coroutine of the program."""
         more = checked_mapping("config", config or {})
         return RecordedAioConsumer(
             aio.Consumer({**self.config, "auto.offset.reset": "earliest", **more}), self._recorder
         )
 
     def read(self, partition: TopicPartition, offset: int) -> confluent_kafka.Message | None:
-        """The record at that place, None at the end of the partition: for a program that is a member and fetches by other means.
+        """The record at that position; None at the end of the partition. For programs that use a `GroupMember`.
 
         Raises TimeoutError if the broker does not answer.
         """
@@ -289,11 +289,11 @@ class RecordedInstance:
         raise TimeoutError(f"The embedded broker gave neither a record nor the end of {partition} within {_END_S:g} s.")
 
     def listener(self, listener: object) -> RecordedListener:
-        """The listener, recorded: for a `GroupMember` of the program's own, made with `config`."""
+        """Wraps the listener so that its callbacks are in the history. For a `GroupMember` that the program makes with `config`."""
         return recorded_listener(listener, self._recorder)
 
     def processed(self, message: Any) -> None:
-        """The program has put the effect of this record where it cannot be taken back."""
+        """Report that the effect of this record is final, such as a write to a database."""
         partition = TopicPartition(message.topic(), message.partition())
         self._note(partition, message)
         self._recorder.add(What.PROCESSED, partitions=(partition,), offset=message.offset())
@@ -305,7 +305,7 @@ class RecordedInstance:
             raise KeyboardInterrupt
 
     def _note(self, partition: TopicPartition, message: Any) -> None:
-        """A record that the test has produced by other means is known by what the program shows of it."""
+        """Take the value of a record that the test has produced by other means from the message that the program shows."""
         key, value = (getattr(message, part, bytes)() or b"" for part in ("key", "value"))
         record = Record(partition, message.offset(), key, value, self._group._now())
         self._group.history.others.setdefault((partition, message.offset()), record)
@@ -326,7 +326,7 @@ class RecordedInstance:
         except (KeyboardInterrupt, asyncio.CancelledError):
             pass
         except SystemExit as error:
-            # Raised on the thread of the test it would end pytest's teardown, and the tests that follow would fail.
+            # SystemExit on the thread of the test would end pytest's teardown, and the following tests would fail.
             self.raised = _exit_error(self.name, error)
         except BaseException as error:  # noqa: BLE001 - raised on the thread of the test
             self.raised = error
@@ -369,12 +369,12 @@ class RecordedInstance:
 
 
 def _note_offset(offsets: dict[int, int], number: int, error: confluent_kafka.KafkaError | None, message: Any) -> None:
-    """A delivery report. Raises KafkaException, out of `flush`."""
+    """Handle a delivery report. A KafkaException that it raises comes out of `flush`."""
     if error is not None:
         raise confluent_kafka.KafkaException(error)
     offsets[number] = message.offset()
 
 
 def _exit_error(name: str, error: SystemExit) -> AssertionError | None:
-    """None if the program has ended as it should, by `sys.exit()` or `sys.exit(0)`."""
+    """The error for a program that ended by `sys.exit` with a failure; None after `sys.exit()` or `sys.exit(0)`."""
     return AssertionError(f"Instance {name} ended by {error!r}.") if error.code else None

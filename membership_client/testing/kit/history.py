@@ -1,4 +1,4 @@
-"""What happened in a run, in its order: the one thing that checks look at."""
+"""The history of a run: its entries in their order. Checks look only at this."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from membership_client.types import TopicPartition
 
 
 class What(enum.Enum):
-    """What an entry of a history tells. The value is the word in its text."""
+    """The kind of an entry. The value is the word in its text."""
 
     EVENT = "event"
-    """Something was done to the group: the text says what."""
+    """An event of the story, or a call of the test. The text names it."""
     STARTED = "starts"
     ENDED = "ends"
     RAISED = "raises"
-    """The program, one of its threads or a callback raised: the text says what."""
+    """The program, one of its threads or a callback raised the exception in the text."""
     ASSIGNED = "on_assign begins"
     REVOKED = "on_revoke begins"
     LOST = "on_lost begins"
     RETURNED = "the callback returns"
-    """With the partitions of the callback that began last in this instance."""
+    """The partitions are those of the callback that began last in this instance."""
     RELEASED = "releases"
-    """The partitions of a revoke are given back: its callback has returned, and others may get them now."""
+    """The partitions of a revoke are released: its callback has returned, and other members may get them."""
     PROCESSED = "processes"
     COMMIT_SENT = "asks to commit"
     COMMITTED = "has committed"
-    """The broker has taken the offset."""
+    """The broker has accepted the offset."""
     COMMIT_REFUSED = "is refused the commit of"
 
 
@@ -38,19 +38,19 @@ NO_CALLBACK = "(no callback is set)"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that happened. `at` is in seconds since the run began."""
+    """One entry. `at` is in seconds since the run began."""
 
     at: float
     instance: str
-    """The instance of the program; empty for what happened to the whole group."""
+    """The name of the instance; empty if the entry is about the whole group."""
     what: What
     partitions: tuple[TopicPartition, ...] = ()
     offset: int | None = None
-    """Of the record that was processed; of a commit, that of the next record to read."""
+    """The offset of the processed record; in a commit, that of the next record to read."""
     text: str = ""
 
     def about(self, partition: TopicPartition | None) -> Entry:
-        """The same without other partitions, if it is about this one."""
+        """The entry without other partitions, if it is about this one; otherwise the whole entry."""
         return (
             replace(self, partitions=(partition,)) if partition is not None and partition in self.partitions else self
         )
@@ -73,16 +73,16 @@ class Record:
     key: bytes
     value: bytes
     at: float
-    """When it can be read, in seconds since the run began."""
+    """When the record can be read, in seconds since the run began."""
 
 
 @dataclass
 class History:
-    """The entries of a run in their order, the records it had, and `durable`: what the instances kept there."""
+    """The entries of a run in their order, its records, and `durable`, the dict in which the instances kept their results."""
 
     records: list[Record] = field(default_factory=list)
     others: dict[tuple[TopicPartition, int], Record] = field(default_factory=dict)
-    """Records that the program has processed, by their places, and that may have been produced by others than the run."""
+    """Processed records by partition and offset, for records that the run may not have produced."""
     entries: list[Entry] = field(default_factory=list)
     durable: dict[str, Any] = field(default_factory=dict)
 
@@ -95,7 +95,7 @@ class History:
 
     @property
     def processed(self) -> list[Record]:
-        """The records in the order in which the instances processed them; one that was processed twice is there twice."""
+        """The records in the order in which the instances processed them. A record that was processed twice is there twice."""
         known = {**self.others, **{(record.partition, record.offset): record for record in self.records}}
         return [known[entry.partitions[0], entry.offset or 0] for entry in self.of(What.PROCESSED)]
 
@@ -103,14 +103,14 @@ class History:
     def callbacks(self) -> list[tuple[str, str, tuple[TopicPartition, ...]]]:
         """Instance, callback (`on_assign`, `on_revoke`, `on_lost`) and partitions, in the order in which they began.
 
-        What happened to partitions for which the program has no callback is in `entries` only.
+        Changes of partitions for which the program has no callback are only in `entries`.
         """
         began = (entry for entry in self.of(What.ASSIGNED, What.REVOKED, What.LOST) if entry.text != NO_CALLBACK)
         return [(entry.instance, entry.what.value.split()[0], entry.partitions) for entry in began]
 
     @property
     def committed(self) -> dict[TopicPartition, int]:
-        """The newest offset that the broker has taken, for each partition."""
+        """The newest accepted offset of each partition."""
         return {entry.partitions[0]: entry.offset or 0 for entry in self.of(What.COMMITTED)}
 
     def __str__(self) -> str:
@@ -118,5 +118,5 @@ class History:
 
 
 def as_partitions(partitions: Iterable[Any]) -> tuple[TopicPartition, ...]:
-    """Partitions of either library, as ours and sorted."""
+    """Partitions of this library or of confluent-kafka, as sorted partitions of this library."""
     return tuple(sorted(TopicPartition(each.topic, each.partition) for each in partitions))

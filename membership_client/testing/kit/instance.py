@@ -1,4 +1,4 @@
-"""One running copy of the program under test: its process, as far as the kit needs it."""
+"""One instance of the program under test, with what the kit needs of a process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from membership_client.consumer.settings import settings_of
 from membership_client.errors import ConfigError, MembershipError
 from membership_client.runtime.siblings import Siblings
 from membership_client.testing.kit.history import What
-from membership_client.testing.kit.membership import Membership
+from membership_client.testing.kit.membership import VirtualMembership
 from membership_client.testing.kit.message import VirtualMessage
 from membership_client.testing.kit.recorded_listener import RecordedListener, recorded_listener
 from membership_client.testing.kit.recorder import Recorder
@@ -34,9 +34,9 @@ _LONGEST_FETCH_S = 0.02
 
 
 class Instance:
-    """What a program gets: its consumer, the place to say what it has processed, and what outlives it.
+    """The argument of a program. It makes consumers, takes reports of processed records, and has data that outlives the program.
 
-    `durable` is one dict for all instances of a run: whatever a crash does not destroy, such as a database, belongs there.
+    `durable` is one dict for all instances of a run, for data that a crash does not destroy, such as that of a database.
     """
 
     def __init__(self, world: World, name: str, incarnation: int) -> None:
@@ -47,7 +47,7 @@ class Instance:
             "group.protocol": "consumer",
             "request.timeout.ms": 2000,
         }
-        """For a `GroupMember` that the program makes itself."""
+        """The configuration for a `GroupMember` that the program makes itself."""
         self.durable: dict[str, Any] = world.history.durable
         self._world = world
         self.label = name if incarnation == 1 else f"{name}.{incarnation}"
@@ -69,25 +69,25 @@ class Instance:
         return consumer
 
     def aio_consumer(self, config: Mapping[str, Any] | None = None) -> VirtualAioConsumer:
-        """The same with the methods of `membership_client.aio.Consumer`. Inside a coroutine of the program."""
+        """A consumer with the methods of `membership_client.aio.Consumer`, in virtual time. For a coroutine of the program."""
         consumer = VirtualAioConsumer(self._world, self.label, self._consumer_config(config), self)
         self._consumers.append(consumer)
         return consumer
 
     def _consumer_config(self, config: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Raises ConfigError for what a consumer would refuse: a key that is not known must not be taken for one that works."""
+        """The configuration of a consumer. ConfigError for keys and values that a real consumer would refuse."""
         given = {**self.config, "auto.offset.reset": "earliest", **checked_mapping("config", config or {})}
         unknown = [name for name in settings_of(given).fetcher if name not in KEYS]
         if unknown:
-            raise ConfigError(f"{shown(unknown[0])} is no key of a consumer: see docs/configuration.md.")
+            raise ConfigError(f"{shown(unknown[0])} is not a key of a consumer: see docs/configuration.md.")
         return with_dots(given, KEYS)
 
     def listener(self, listener: object) -> RecordedListener:
-        """The listener, recorded: for a `GroupMember` of the program's own, made with `config`."""
+        """Wraps the listener so that its callbacks are in the history. For a `GroupMember` that the program makes with `config`."""
         return recorded_listener(listener, self._recorder)
 
     def read(self, partition: TopicPartition, offset: int) -> VirtualMessage | None:
-        """The record at that place, None if there is none yet: for a program that is a member and fetches by other means."""
+        """The record at that position; None if there is none yet. For programs that use a `GroupMember`."""
         scheduler = self._world.scheduler
         scheduler.wait(timeout_s=scheduler.random.uniform(0.0, _LONGEST_FETCH_S))
         record = self._world.readable(partition, offset)
@@ -100,7 +100,7 @@ class Instance:
             raise KeyboardInterrupt
 
     def processed(self, message: Any) -> None:
-        """The program has put the effect of this record where it cannot be taken back. Takes a moment of virtual time."""
+        """Report that the effect of this record is final, such as a write to a database. Takes a moment of virtual time."""
         scheduler = self._world.scheduler
         if message.topic() is None:
             raise ValueError("A message without a topic is an error event: look at message.error() first.")
@@ -153,11 +153,11 @@ class Instance:
         await running
 
     def interrupt(self) -> None:
-        """The next poll raises KeyboardInterrupt, or the one that waits; a program of coroutines is cancelled."""
+        """Let the waiting or the next poll raise KeyboardInterrupt. A program of coroutines is cancelled."""
         self.interrupted = True
 
     def is_idle(self) -> bool:
-        """Do its consumers wait for records that are not there, and does no callback of a member of its own run?"""
+        """Whether its consumers wait for records in vain, and no callback of its own members runs."""
         open_ones = (consumer for consumer in self._consumers if consumer.membership.alive)
         return not self._recorder.is_in_callback and all(consumer.is_idle() for consumer in open_ones)
 
@@ -188,13 +188,16 @@ class Instance:
         for membership in self.memberships():
             membership.answers_to_lose += 1
 
-    def memberships(self) -> Iterator[Membership | VirtualTransport]:
-        every: list[Membership | VirtualTransport] = [*(one.membership for one in self._consumers), *self._members]
+    def memberships(self) -> Iterator[VirtualMembership | VirtualTransport]:
+        every: list[VirtualMembership | VirtualTransport] = [
+            *(one.membership for one in self._consumers),
+            *self._members,
+        ]
         return (membership for membership in every if membership.alive)
 
 
 def _is_passing(error: Exception) -> bool:
-    """Is it one after which platforms start a program again? Groups are those of asyncio's task groups."""
+    """Whether platforms would start a program again after this error, or after all errors of this exception group."""
     if isinstance(error, ExceptionGroup):
         return all(map(_is_passing, error.exceptions))
     return isinstance(error, KafkaException | MembershipError) and not isinstance(error, ConfigError)

@@ -1,4 +1,4 @@
-"""A member of the group in virtual time: our core, the fake coordinator, and the network between them."""
+"""A member in virtual time: the core, and a simulated network to the fake coordinator."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ from membership_client.testing.kit.scheduler import Scheduler
 from membership_client.types import MemberState, TopicPartition
 
 LATENCY_S = 0.01
-"""One way between a member and a broker."""
+"""The time of a message from a member to a broker, or back."""
 HEARTBEAT_INTERVAL_S = 2.0
 SESSION_TIMEOUT_S = 6.0
 
 
-class Membership:
-    """What the membership thread of a real member does, as events of the scheduler.
+class VirtualMembership:
+    """Does the work of a membership thread with events of the scheduler.
 
-    `pending` is the callback that waits to be run; the one who runs it calls `returned`.
+    `pending` is the callback that waits to be run. The caller that runs it calls `returned` afterwards.
     """
 
     def __init__(self, scheduler: Scheduler, cluster: FakeCluster, config: MemberConfig, member_id: str) -> None:
         self.member = Member(config=config, member_id=member_id)
         self.pending: RunCallback | None = None
         self.on_lost: Callable[[], None] = lambda: None
-        """Called when the partitions of the callback that runs were lost meanwhile."""
+        """Called if partitions of the running callback are lost."""
         self.alive = True
         self.answers_to_lose = 0
         self.stalled_until = float("-inf")
@@ -61,7 +61,7 @@ class Membership:
         self._polled_at: float | None = None
         self._owned = NamedPartitions()
         self._fence: str | None = None
-        """The member id under which it was removed, until it hears of that."""
+        """The member id under which the coordinator removed it, until the member learns of it."""
 
     # --- the application's side --------------------------------------------------------------------------------------
 
@@ -84,17 +84,17 @@ class Membership:
     def is_stable(self) -> bool:
         return self.member.state is MemberState.STABLE
 
-    # --- what is done to it ------------------------------------------------------------------------------------------
+    # --- faults ------------------------------------------------------------------------------------------------------
 
     def kill(self) -> None:
         self.alive = False
 
     def fence(self) -> None:
-        """The next heartbeat is answered with FENCED_MEMBER_EPOCH, in a classic group with ILLEGAL_GENERATION."""
+        """Answer the next heartbeat with FENCED_MEMBER_EPOCH, in a classic group with ILLEGAL_GENERATION."""
         self._fence = self.known_as
 
     def take_lost_answer(self) -> bool:
-        """Is the answer that comes now lost?"""
+        """Whether the answer that comes now is lost. Counts it."""
         is_lost = self.answers_to_lose > 0
         self.answers_to_lose -= is_lost
         return is_lost
@@ -155,15 +155,15 @@ class Membership:
             return
         client = Client(client_id=self.member.member_id, host="/127.0.0.1")
         self._cluster.ask(send.to, send.request, self._scheduler.now, client, partial(self._answer, send))
-        rings_at = self._cluster.groups.next_clock()
-        if rings_at < float("inf"):
-            self._scheduler.at(rings_at, lambda: None)
+        timer_at = self._cluster.groups.next_timer()
+        if timer_at < float("inf"):
+            self._scheduler.at(timer_at, lambda: None)
 
     def _answer(self, send: Send, response: Response) -> None:
         outcome: Answered | Failed = Answered(send.request_id, response)
         if self.take_lost_answer():
             if not isinstance(send.request, JoinGroup | SyncGroup):
                 return
-            # These have minutes: it is the end of their connection that tells, and no timeout.
+            # The timeout of these requests is minutes, so the member learns of the loss when the connection ends.
             outcome = Failed(send.request_id, FailureKind.DISCONNECTED, "the answer was lost")
         self._scheduler.at(self._scheduler.now + LATENCY_S, partial(self.receive, outcome))

@@ -1,4 +1,4 @@
-"""A record as confluent-kafka's `Message` shows it."""
+"""A record with the methods of confluent-kafka's `Message`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Has a program's own `GroupMember`, of `membership_client` or its `aio`, be a member of the run's group."""
+"""Connects a `GroupMember` that a program makes, also of `membership_client.aio`, to the group of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def members_of(world: World) -> Iterator[None]:
-    """Inside, members that the tasks of the run make reach its brokers; members that other threads make are as ever."""
+    """In its `with` block, members that tasks of the run make use its brokers. Members of other threads are not affected."""
 
     def transport_of(config: MemberConfig, security: Security) -> Transport:
         instance = _instance(world)
@@ -47,7 +47,7 @@ def members_of(world: World) -> Iterator[None]:
         return siblings_of_process() if instance is None else instance.siblings
 
     def metrics_push_of(member: Member) -> MetricsPush | None:
-        """The brokers of a run have no receiver of metrics."""
+        """None for members of a run, because its brokers have no receiver of metrics."""
         return real_metrics_push_of(member) if _instance(world) is None else None
 
     with (
@@ -63,7 +63,7 @@ def members_of(world: World) -> Iterator[None]:
 
 @contextlib.contextmanager
 def consumers_refused(world: World) -> Iterator[None]:
-    """Inside, a consumer with a broker, which a task of the run makes itself, is a ConfigError: librdkafka is not virtual."""
+    """In its `with` block, a task of the run that makes a real consumer gets a ConfigError, because librdkafka is not virtual."""
     real_init = Consumer.__init__
 
     def init(consumer: Consumer, *given: Any, **named: Any) -> None:
@@ -85,5 +85,5 @@ def _instance(world: World) -> Instance | None:
 def _check(config: MemberConfig, group_id: str) -> None:
     if config.group_id != group_id or config.group_protocol == "classic":
         raise ConfigError(
-            "In explore() and play() a member is made with `instance.config`: of its group, and of the consumer protocol."
+            "In explore() and play() make a member with `instance.config`, with its group and the KIP-848 protocol."
         )

@@ -13,7 +13,7 @@ from membership_client.testing.kit.recorded_consumer import Recorded
 
 
 class RecordedAioConsumer(Recorded):
-    """`subscribe` and `commit` also write the history."""
+    """A consumer whose `subscribe` and `commit` also write the history."""
 
     _awaits = True
 

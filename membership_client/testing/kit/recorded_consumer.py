@@ -14,14 +14,14 @@ from membership_client.testing.kit.recorder import Recorder
 from membership_client.types import TopicPartition
 
 _SLICE_S = 0.05
-"""So often a poll looks whether its program is told to end."""
+"""How often a poll looks whether its program is told to end."""
 
 
 class Recorded:
-    """Passes everything on to the real consumer, and writes what its callbacks are called with."""
+    """Passes calls on to the real consumer, and writes its callbacks and commits to the history."""
 
     _awaits = False
-    """Callbacks may be coroutines."""
+    """Whether callbacks may be coroutines."""
 
     def __init__(self, consumer: Any, recorder: Recorder) -> None:
         self._consumer = consumer
@@ -39,7 +39,7 @@ class Recorded:
         *,
         listener: object | None = None,
     ) -> Any:
-        # The consumer sees our own functions, so what it would refuse is refused here.
+        # The real consumer gets functions of this class, so the application's callbacks are checked here.
         hooks_of(self, on_assign, on_revoke, on_lost, listener, coroutines=self._awaits)
         if listener is not None:
             return self._consumer.subscribe(topics, listener=recorded_listener(listener, self._recorder))
@@ -51,7 +51,7 @@ class Recorded:
         )
 
     def _hook(self, what: What, hook: Hook | None) -> Hook:
-        """What the real consumer calls in the place of the application's callback."""
+        """The function that the real consumer calls instead of the application's callback."""
         raise NotImplementedError
 
     def _record_commit(self, message: Any, offsets: Any) -> None:
@@ -60,14 +60,14 @@ class Recorded:
 
 
 class RecordedConsumer(Recorded):
-    """`subscribe`, `commit` and the polls also write the history."""
+    """A consumer whose `subscribe`, `commit` and polls also write the history."""
 
     def __init__(self, consumer: Any, recorder: Recorder, check_interrupt: Callable[[], None]) -> None:
         super().__init__(consumer, recorder)
         self._check_interrupt = check_interrupt
 
     def _hook(self, what: What, hook: Hook | None) -> Hook:
-        """With as many arguments as the application's callback takes."""
+        """A function that takes as many arguments as the application's callback."""
         if hook is None or accepts(hook, 2):
             return lambda _, partitions: self._call(what, partitions, hook, self, partitions)
         return lambda _, partitions, context: self._call(what, partitions, hook, self, partitions, context)

@@ -14,7 +14,7 @@ _Partitions = tuple[TopicPartition, ...]
 
 
 class RecordedListener:
-    """Calls the listener's callbacks and writes them down."""
+    """Calls the listener's callbacks and writes them to the history."""
 
     def __init__(self, listener: object, recorder: Recorder) -> None:
         self._listener = listener
@@ -37,7 +37,7 @@ class RecordedListener:
 
 
 class RecordedAsyncListener(RecordedListener):
-    """The same for a listener whose callbacks are coroutines."""
+    """A RecordedListener for a listener whose callbacks are coroutines."""
 
     async def on_partitions_assigned(  # type: ignore[override] # - awaited by membership_client.aio
         self, partitions: _Partitions, context: CallbackContext
@@ -64,7 +64,7 @@ class RecordedAsyncListener(RecordedListener):
 
 
 def recorded_listener(listener: object, recorder: Recorder) -> RecordedListener:
-    """Of the kind that the listener is."""
+    """Wraps the listener, whose callbacks may be plain functions or coroutines."""
     methods = [getattr(listener, name, None) for name in vars(RecordedListener) if name.startswith("on_")]
     is_async = any(inspect.iscoroutinefunction(method) for method in methods)
     return (RecordedAsyncListener if is_async else RecordedListener)(listener, recorder)

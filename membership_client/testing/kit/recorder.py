@@ -11,13 +11,13 @@ from membership_client.types import TopicPartition
 
 
 class Add(Protocol):
-    """Writes a line of the history."""
+    """Adds an entry to the history."""
 
     def __call__(self, instance: str, what: What, **more: Any) -> None: ...
 
 
 class Recorder:
-    """Any thread may use it. `released` is called when a revoke has returned, with the instance and the partitions."""
+    """Adds entries of one instance. For any thread. `released` is called with the instance and partitions after a revoke has returned."""
 
     def __init__(self, instance: str, add: Add, released: Callable[[str, tuple[TopicPartition, ...]], None]) -> None:
         self._instance = instance
@@ -30,7 +30,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def callback(self, what: What, partitions: tuple[TopicPartition, ...], text: str) -> Iterator[None]:
-        """Around a callback: when it begins, and how it ends."""
+        """Runs a callback in its `with` block, and notes its beginning and end."""
         self.add(what, partitions=partitions, text=text)
         self.is_in_callback = True
         try:

@@ -1,4 +1,4 @@
-"""The records of a run, as a test gives them: a number, or keys and values."""
+"""The records that a test gives to a run: a number, or keys and values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEYS = 7
 
 
 def checked_records(records: Records, first: int = 0) -> tuple[tuple[bytes, bytes], ...]:
-    """Keys and values; a number makes values that differ, numbered from `first`. Raises ConfigError."""
+    """The records as keys and values. A number stands for different values, numbered from `first`. ConfigError for others."""
     if isinstance(records, Iterable):
         return checked_items("records", records, _checked_record)
     count = checked_whole("records", records, most=_MOST)
@@ -30,10 +30,10 @@ def _checked_record(name: str, record: object) -> tuple[bytes, bytes]:
     try:
         key, value = (part.encode() if isinstance(part, str) else part for part in record)
     except UnicodeEncodeError:
-        raise ConfigError(f"{name} is a text that UTF-8 can write, not {shown(record)}.") from None
+        raise ConfigError(f"{name} is a text that UTF-8 can encode, not {shown(record)}.") from None
     return key, value
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Records of one key are in one partition."""
+    """The partition of a record with this key. All records with one key are in one partition."""
     return zlib.crc32(key) % partitions

@@ -1,7 +1,7 @@
-"""Threads that take turns in virtual time: one runs until it waits, and the same seed gives the same order.
+"""Runs threads in turns and in virtual time: one thread runs until it waits, and the same seed gives the same order.
 
-Each task has a thread of its own, so that any program can be one; but only the task that holds the turn runs. It gives the
-turn back in `wait`, and nowhere else.
+Each task has a thread of its own, so that any program can be a task. Only the task that has the turn runs, and it gives the
+turn back only in `wait`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from membership_client.testing.kit.stack import stack_of
 
 MOST_TURNS = 200_000
-"""A run with more is taken for a program that never waits for anything that takes time."""
+"""A task with more turns at one time counts as a program that never lets time pass."""
 MOST_KILLS = 100
-"""So often a killed task may swallow what ends it."""
+"""How often a killed task may catch the exception that ends it."""
 REAL_TIMEOUT_S = 20.0
-"""So long a turn may take by the real clock."""
+"""How long a turn may take by the real clock."""
 
 _LOOK_S = 0.01
 
@@ -30,7 +30,7 @@ _real_lock = _thread.allocate_lock
 
 
 class Killed(BaseException):
-    """Raised by every call of a killed instance, so that its program does nothing any more."""
+    """Raised by every call of a killed instance, so that its program can do nothing any more."""
 
 
 class StuckError(AssertionError):
@@ -38,7 +38,7 @@ class StuckError(AssertionError):
 
 
 class LateError(StuckError):
-    """The same, found after much real time, so the story is not played again to make it shorter."""
+    """A StuckError that was found after much real time, so the story is not played again to make it shorter."""
 
 
 @dataclass(eq=False)
@@ -47,24 +47,24 @@ class Task:
 
     name: str
     owner: object
-    """The instance that it belongs to."""
+    """The instance to which the task belongs."""
     is_ready: Callable[[], bool] = lambda: True
     until: float | None = None
     killed: bool = False
     done: bool = False
     stalled_until: float = float("-inf")
     kills: int = 0
-    """How often it was told that it is killed."""
+    """How often `Killed` was raised in it."""
     raised: BaseException | None = None
     has_left: bool = False
-    """Done, and its turn is given back: its thread does nothing to the run any more."""
+    """Whether the task is done and has given its turn back, so that its thread no longer affects the run."""
     gate: _thread.LockType = field(default_factory=_real_lock)
 
     def __post_init__(self) -> None:
         self.gate.acquire()
 
     def due_at(self, now: float) -> float:
-        """When it may have a turn; infinite if something else must happen first."""
+        """When the task may have a turn; infinite if something else must happen first."""
         if self.killed:
             return now
         later = float("inf") if self.until is None else self.until
@@ -72,36 +72,36 @@ class Task:
 
 
 class Scheduler:
-    """Owns the clock, the queue of what happens at a time, and whose turn it is."""
+    """Has the clock, the queue of actions by time, and the turn."""
 
     def __init__(self, seed: int) -> None:
         self.now = 0.0
         self.seed = seed
         self.random = random.Random(seed)  # noqa: S311 - chosen by a seed on purpose
         self.on_time: Callable[[], None] = lambda: None
-        """Called whenever the clock has moved."""
+        """Called after each move of the clock."""
         self.on_raised: Callable[[Task, BaseException], None] = lambda _task, _error: None
-        """Called when a task has ended by an exception."""
+        """Called after a task has ended with an exception."""
         self.tasks: list[Task] = []
         self.by_thread: dict[int, Task] = {}
         self._killed: list[object] = []
-        """Owners whose tasks, also those to come, are killed."""
+        """Owners whose tasks are killed, also tasks that start later."""
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._queued = 0
         self._turns = 0
         self._turn: Task | None = None
-        """The task that was given the turn, until it has given it back."""
+        """The task that has the turn; None if no task has it."""
         self._back = _real_lock()
         self._back.acquire()
 
     # --- for tasks ---------------------------------------------------------------------------------------------------
 
     def current(self) -> Task | None:
-        """The task of the calling thread; None for threads that are none of ours."""
+        """The task of the calling thread; None for a thread that is no task."""
         return self.by_thread.get(_thread.get_ident())
 
     def check_alive(self) -> None:
-        """Raises Killed on the thread of a task that was killed; one that swallows it again and again ends here."""
+        """Raise Killed on the thread of a killed task. A task that catches it again and again stops here for ever."""
         task = self.current()
         if task is None or not task.killed:
             return
@@ -111,10 +111,10 @@ class Scheduler:
         raise Killed
 
     def _park(self, task: Task) -> None:
-        """Does not return: nothing but its process can end a thread that goes on after every exception."""
+        """Stop the thread for ever. Nothing else can stop a thread that goes on after every exception."""
         task.raised = StuckError(
             f"{task.name} goes on after every exception, also in a process that is killed: an `except:` or "
-            "`except BaseException:` in its loop swallows what ends it. Catch Exception, or raise it again."
+            "`except BaseException:` in its loop catches the exception that ends it. Catch Exception, or raise it again."
         )
         task.done = True
         del self.by_thread[_thread.get_ident()]
@@ -128,7 +128,7 @@ class Scheduler:
             self._back.release()
 
     def wait(self, is_ready: Callable[[], bool] = lambda: False, timeout_s: float | None = None) -> None:
-        """On a task's thread: gives the turn back until `is_ready()`, or the time is over. Raises Killed."""
+        """On a task's thread: give the turn back until `is_ready()`, or the time is over. Raises Killed."""
         self.check_alive()
         task = self.by_thread[_thread.get_ident()]
         task.is_ready, task.until = is_ready, None if timeout_s is None else self.now + timeout_s
@@ -136,8 +136,8 @@ class Scheduler:
         task.gate.acquire()
         self.check_alive()
 
-    def carry(self, task: Task, function: Callable[[], object]) -> None:
-        """The whole life of a task, on its thread; it begins with its first turn."""
+    def run_task(self, task: Task, function: Callable[[], object]) -> None:
+        """Run the function of a task on its thread, from its first turn to its end."""
         self.by_thread[_thread.get_ident()] = task
         task.gate.acquire()
         try:
@@ -155,25 +155,25 @@ class Scheduler:
             task.has_left = True
 
     def spawn(self, name: str, owner: object, function: Callable[[], object]) -> Task:
-        """A new task on a new thread."""
+        """Start a new task on a new thread."""
         task = self.add(Task(name, owner))
-        threading.Thread(target=self.carry, args=(task, function), name=name, daemon=True).start()
+        threading.Thread(target=self.run_task, args=(task, function), name=name, daemon=True).start()
         return task
 
     def add(self, task: Task) -> Task:
-        """A task whose thread the caller starts, with `carry`."""
+        """Add a task. The caller starts its thread, which calls `run_task`."""
         task.killed = any(task.owner is owner for owner in self._killed)
         self.tasks.append(task)
         return task
 
-    # --- for the one who runs it -------------------------------------------------------------------------------------
+    # --- for the thread that runs the scheduler ----------------------------------------------------------------------
 
     def at(self, time: float, action: Callable[[], None]) -> None:
         self._queued += 1
         heapq.heappush(self._queue, (max(time, self.now), self._queued, action))
 
     def run(self, end: float, finished: Callable[[], bool] = lambda: False) -> None:
-        """Let everything happen up to that time; shorter if `finished()`."""
+        """Let everything happen up to that time, or until `finished()`."""
         while not finished():
             due = self._next_task()
             first = self._queue[0][0] if self._queue else float("inf")
@@ -211,7 +211,7 @@ class Scheduler:
             where = self.where(task)
             self._give_up(task)
             raise LateError(
-                f"{task.name} has not called the consumer for {REAL_TIMEOUT_S:g} s: it works for long, or it waits for "
+                f"{task.name} has not called the consumer for {REAL_TIMEOUT_S:g} s: it works too long, or it waits for "
                 "something outside virtual time, such as a lock that was made before the run or a socket. "
                 f"It is here:\n{where}"
             )
@@ -221,7 +221,7 @@ class Scheduler:
                 self.on_raised(task, task.raised)
 
     def _give_up(self, task: Task) -> None:
-        """It is not waited for any more. A loop of Python code ends by the exception; a wait outside virtual time goes on."""
+        """Stop waiting for the task. The exception ends a loop of Python code, but not a wait outside virtual time."""
         task.killed = task.done = True
         self.tasks.remove(task)
         if (ident := self._thread_of(task)) is not None:
@@ -231,18 +231,18 @@ class Scheduler:
         return next((ident for ident, one in tuple(self.by_thread.items()) if one is task), None)
 
     def where(self, task: Task) -> str:
-        """The newest calls of the program in that task."""
+        """The newest calls of the program in that task, as a traceback."""
         return stack_of(self._thread_of(task))
 
     def kill(self, owner: object) -> None:
-        """Every task of this owner gets Killed with its next turn, and none begins any more."""
+        """Raise Killed in every task of this owner at its next turn, and start no further one."""
         self._killed.append(owner)
         for task in self.tasks:
             if task.owner is owner:
                 task.killed = True
 
     def end(self) -> None:
-        """Kill whatever is left, so that no thread stays behind."""
+        """Kill all tasks that are left, so that no thread stays."""
         self._end_turn()
         self.tasks = [task for task in self.tasks if not task.done]
         for _ in range(MOST_TURNS):
@@ -252,16 +252,16 @@ class Scheduler:
             self._give_turn(self.tasks[0])
 
     def _end_turn(self) -> None:
-        """Of a task that still has it, because Ctrl-C, or a timeout of pytest's, has ended the wait for it at any moment."""
+        """Take the turn from a task that still has it: Ctrl-C, or a timeout of pytest, may end the wait for it at any moment."""
         task, self._turn = self._turn, None
         if task is None:
             return
         task.killed = True
         for _ in range(int(REAL_TIMEOUT_S / _LOOK_S)):
-            with contextlib.suppress(RuntimeError):  # It has its turn already.
+            with contextlib.suppress(RuntimeError):  # The task has its turn already.
                 task.gate.release()
             self._back.acquire(timeout=_LOOK_S)
             if task.has_left:
-                self._back.acquire(blocking=False)  # It may have given its turn back twice.
+                self._back.acquire(blocking=False)  # The task may have given its turn back twice.
                 return
         self._give_up(task)

@@ -1,4 +1,4 @@
-"""Where a thread of a program is: for programs that do not end."""
+"""The stack of a thread, for reports about programs that do not end."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def stack_of(ident: int | None) -> str:
 
 
 def _is_of_program(filename: str) -> bool:
-    """Neither of this package nor a module of Python itself."""
+    """Whether the file is neither of this package nor a module of Python."""
     return not filename.startswith(_PACKAGE) and str(Path(filename).parent) != _PYTHON

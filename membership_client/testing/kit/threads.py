@@ -1,6 +1,6 @@
-"""Python's own threads, locks and clocks, in virtual time for the tasks of a run, and as ever for all other threads.
+"""Replaces Python's threads, locks and clocks by virtual ones for the tasks of a run. Other threads are not affected.
 
-Conditions, events, semaphores, queues and executors are made of locks by Python's own code: with the locks they follow.
+Python builds conditions, events, semaphores, queues and executors from locks, so these are virtual as well.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from membership_client.testing.kit.scheduler import Killed, Scheduler, Task
 from membership_client.testing.kit.virtual_loop import VirtualLoop
 
 EPOCH = 1_700_000_000.0
-"""What `time.time()` says when a run begins."""
+"""The value of `time.time()` when a run begins."""
 
 _NO_TIMEOUT = -1
 
 
 class VirtualLock:
-    """`threading.Lock` among tasks. A lock that is free is taken without giving the turn back."""
+    """`threading.Lock` for tasks. A free lock is taken without giving the turn back."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -51,7 +51,7 @@ class VirtualLock:
         return self._locked
 
     def _at_fork_reinit(self) -> None:
-        """Asked for by modules of Python that a program imports first: their locks are free in a child, too."""
+        """Does nothing. Modules of Python call it when a program imports them in a run."""
         self._locked = False
 
     def __enter__(self) -> bool:
@@ -62,7 +62,7 @@ class VirtualLock:
 
 
 class VirtualRLock:
-    """`threading.RLock` among tasks, with the three methods that `threading.Condition` asks for."""
+    """`threading.RLock` for tasks, with the three methods that `threading.Condition` needs."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._lock = VirtualLock(scheduler)
@@ -105,7 +105,7 @@ class VirtualRLock:
 
 
 class _Threads:
-    """What replaces the functions of `threading` and `time` during a run."""
+    """The functions that replace those of `threading` and `time` during a run."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -114,7 +114,7 @@ class _Threads:
         self._outside = threading.local()
 
     def _task(self) -> Task | None:
-        """The calling task; None for threads of others, and while a thread is being started."""
+        """The calling task; None for other threads, and while a thread is being started."""
         return None if getattr(self._outside, "is_set", False) else self._scheduler.current()
 
     def choose(self, virtual: Callable[[Scheduler], object], real: Callable[[], object]) -> Callable[[], object]:
@@ -128,7 +128,7 @@ class _Threads:
 
     @staticmethod
     def as_method(function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function of a class gets the object that it is called on; a bound method does not."""
+        """A plain function in the place of a bound method, so that it gets the object on which it is called."""
 
         def method(*arguments: Any, **named: Any) -> Any:
             return function(*arguments, **named)
@@ -142,10 +142,10 @@ class _Threads:
             return
         task, run = self._scheduler.add(Task(f"{parent.name}/{thread.name}", parent.owner)), thread.run
         self._tasks[thread] = task
-        thread.run = lambda: self._scheduler.carry(task, run)  # type: ignore[method-assign]
+        thread.run = lambda: self._scheduler.run_task(task, run)  # type: ignore[method-assign]
         self._outside.is_set = True
         try:
-            # It was made with virtual locks, and the new thread is no task yet when it sets it.
+            # The thread's own event has virtual locks, and the new thread is no task yet when it sets the event.
             thread._started = threading.Event()  # type: ignore[attr-defined]
             self._real["start"](thread)
         finally:
@@ -164,18 +164,18 @@ class _Threads:
 
 
 _one_run = threading.Lock()
-"""Held by a run: what it replaces is the whole process's, and must be put back in order."""
+"""Held by a run, because it replaces functions of the whole process."""
 _running: Scheduler | None = None
 _running_on: int | None = None
-"""The thread that holds it."""
+"""The thread that holds the lock."""
 
 
 @contextlib.contextmanager
 def virtual_threads(scheduler: Scheduler) -> Iterator[None]:
-    """Inside, what tasks of this scheduler start, lock, sleep, await and read from clocks is virtual, and chance is their seed's.
+    """In its `with` block, threads, locks, sleeps, event loops, clocks and `random` are virtual for tasks of this scheduler.
 
-    Waits for runs of other threads to end. Raises ConfigError in a program that is part of a run itself, and inside of
-    another run of the same thread.
+    Waits until runs of other threads have ended. Raises ConfigError in a program that is part of a run, and in another run of
+    the same thread.
     """
     global _running, _running_on  # noqa: PLW0603 - with the lock held
     running = _running
@@ -228,5 +228,5 @@ def _replaced(scheduler: Scheduler) -> Iterator[None]:
 
 
 def _is_no_kill(record: logging.LogRecord) -> bool:
-    """An executor logs what ends its threads, and so does a member."""
+    """False for log records about `Killed`: executors and members log the exception that ends their threads."""
     return not (record.exc_info and record.exc_info[0] is Killed)

@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 
 class VirtualAioConsumer:
-    """Callbacks run on the event loop while records are awaited, and inside `close`; they may be coroutines.
+    """A consumer that `Instance.aio_consumer` makes, inside a coroutine.
 
-    One whose partitions are lost meanwhile is cancelled, and the call that ran it raises CallbackFailedError. A call that is
-    cancelled loses no record. Made by `Instance.aio_consumer`, inside a coroutine.
+    Callbacks, which may be coroutines, run on the event loop while the program awaits records, and inside `close`. A callback
+    whose partitions are lost is cancelled, and the call that ran it raises CallbackFailedError. A call that is cancelled loses
+    no record.
     """
 
     def __init__(self, world: World, label: str, config: dict[str, Any], process: Process) -> None:
         loop = running_loop()
         if not isinstance(loop, VirtualLoop):
-            raise ConfigError("This event loop is not virtual: make it inside the program, by asyncio.run().")
+            raise ConfigError("This event loop is not virtual: start it inside the program with asyncio.run().")
         self._in_run = _OnLoop(world, loop, label, config, consumer=self, process=process)
         self.membership = self._in_run.membership
         self.abandon = self._in_run.abandon
@@ -109,7 +110,7 @@ class VirtualAioConsumer:
         offsets: Iterable[TheirPartition] | None = None,
         asynchronous: bool = False,
     ) -> list[TheirPartition]:
-        """One that is cancelled is still carried out, before its partitions are given back."""
+        """Commit. A commit that is cancelled is still carried out, before its partitions are released."""
         return await self._in_run.commit(message, offsets, asynchronous=asynchronous)
 
     async def committed(
@@ -153,13 +154,13 @@ class _OnLoop(ConsumerInRun):
         self._kind: CallbackKind | None = None
         self._committing: set[asyncio.Task[Any]] = set()
         self._running: asyncio.Future[Any] | None = None
-        """The coroutine of a callback."""
+        """The coroutine of the running callback."""
 
     def _hooks_of(self, *given: Any) -> dict[CallbackKind, Callback]:
         return hooks_of(self._consumer, *given, coroutines=True)
 
     def _is_told(self) -> bool:
-        """An async program is cancelled instead; this is for one that calls `asyncio.run` itself."""
+        """Whether a program that calls `asyncio.run` itself is told to end. An async program is cancelled instead."""
         return self._process.interrupted and not self._process.is_cancelled and not self._closed
 
     def _check_interrupt(self) -> None:
@@ -183,7 +184,7 @@ class _OnLoop(ConsumerInRun):
         await super()._forget(partitions, is_kept=is_kept)
 
     async def _call(self, call: RunCallback) -> None:
-        """To its end, also if the call that awaits records is cancelled meanwhile."""
+        """Run the callback to its end, even if the call that awaits records is cancelled."""
         self._kind = call.kind
         self._calling = self._loop.create_task(super()._call(call))
         await asyncio.shield(self._calling)

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class Process(Protocol):
-    """The process that the consumer is in, as far as it must know it."""
+    """The process of the consumer, with what the consumer must know of it."""
 
     interrupted: bool
     is_cancelled: bool
-    """It is told to end by a cancellation, and not by KeyboardInterrupt."""
+    """Whether the process is told to end by a cancellation, and not by KeyboardInterrupt."""
 
     def check_interrupt(self) -> None:
-        """Raises KeyboardInterrupt if the process was told to end."""
+        """Raise KeyboardInterrupt if the process was told to end."""
 
 
 class VirtualConsumer(ConsumerInRun):
-    """Callbacks run inside `poll`, `consume` and `close`. Made by `Instance.consumer`."""
+    """A consumer that `Instance.consumer` makes. Callbacks run inside `poll`, `consume` and `close`."""
 
     def __init__(self, world: World, label: str, config: dict[str, Any], process: Process) -> None:
         super().__init__(world, ThreadWaits(world.scheduler), label, config)

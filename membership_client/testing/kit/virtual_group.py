@@ -1,4 +1,4 @@
-"""`VirtualGroup`: a group to play with in virtual time, step by step, without a broker."""
+"""`VirtualGroup`: a group for tests in virtual time, step by step, without a broker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TIMEOUT_S = 60.0
 
 
 class VirtualGroup:
-    """Instances of programs in one group, in virtual time: it stands still until the test lets it pass.
+    """Instances of programs in one group, in virtual time, which passes only when the test lets it pass.
 
         def test_orders(virtual_group):
             virtual_group.produce(20)
@@ -49,10 +49,11 @@ class VirtualGroup:
             virtual_group.advance(7.0)
             virtual_group.check()
 
-    `program(instance)` is the one of `explore`, plain or `async`. All methods are for the thread of the test, inside the
-    `with` statement; its end kills what still runs. Time passes in `advance`, in the waits, and until a program has ended.
-    Each of them raises AssertionError if a program, or one of its threads, has raised; one that ends by a KafkaException or a
-    MembershipError is started again after a second. The same test with the same `seed` is the same run.
+    `program(instance)` is a program as for `explore`, plain or `async`. All methods are for the thread of the test, inside the
+    `with` statement, whose end kills instances that still run. Time passes in `advance`, in the waits, and while a method waits
+    for the end of a program. These methods raise AssertionError if a program, or one of its threads, has raised. A program that
+    ends by a KafkaException or a MembershipError is started again after a second. The same test with the same `seed` is the
+    same run.
     """
 
     def __init__(self, *, seed: int = 0, topic: str = "orders", partitions: int = 4) -> None:
@@ -78,7 +79,7 @@ class VirtualGroup:
 
     @property
     def history(self) -> History:
-        """What has happened."""
+        """The history up to now."""
         return self._world.history
 
     @property
@@ -86,7 +87,7 @@ class VirtualGroup:
         """Seconds since the group was made."""
         return self._world.scheduler.now
 
-    # --- what happens ------------------------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------------------
 
     def produce(self, records: Records) -> None:
         """Produce this number of records, or these keys and values. They can be read at once."""
@@ -94,7 +95,7 @@ class VirtualGroup:
             self._world.add_record(key, value, self.now)
 
     def join(self, name: str, program: Callable[[Any], object]) -> None:
-        """Start an instance of the program: it begins when time passes."""
+        """Start an instance of the program. It begins when time passes."""
         checked_program(program)
         event = Join(name, at=self._at)
         if self._world.running(name) is not None:
@@ -111,19 +112,19 @@ class VirtualGroup:
         self._raising(lambda: self._world.end([instance]))
 
     def crash(self, name: str) -> None:
-        """The instance is gone at once, as with `kill -9`; the group notices when its session ends, 6 s after its last heartbeat."""
+        """The instance ends at once, as with `kill -9`. The group notices when its session ends, 6 s after its last heartbeat."""
         self._do_to(Crash(name, at=self._at))
 
     def fence(self, name: str) -> None:
-        """The coordinator removes its member: the next heartbeat gets FENCED_MEMBER_EPOCH."""
+        """The coordinator removes the instance's member: its next heartbeat gets FENCED_MEMBER_EPOCH."""
         self._do_to(Fence(name, at=self._at))
 
     def expire_session(self, name: str) -> None:
-        """The coordinator removes its member as if its session had ended."""
+        """The coordinator removes the instance's member as if its session had ended."""
         self._do_to(ExpireSession(name, at=self._at))
 
     def stall(self, name: str, seconds: float) -> None:
-        """The whole process stands still for so long, from now on, and then goes on without knowing of it."""
+        """The whole process stands still for this many seconds, from now on, and then goes on without knowing it."""
         self._do_to(Stall(name, for_s=checked_seconds("seconds", seconds), at=self._at))
 
     def lose_answer(self, name: str) -> None:
@@ -146,20 +147,20 @@ class VirtualGroup:
         instance = self._world.running(checked_text("name", name))
         if instance is None:
             running = sorted(one.name for one in self._world.instances if one.alive)
-            raise LookupError(f"There is no instance {name!r}: these run: {running}.")
+            raise LookupError(f"There is no instance {name!r}; these instances run: {running}.")
         return instance
 
     # --- time --------------------------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
-        """Let so much time pass."""
+        """Let this many seconds pass."""
         until = self.now + checked_seconds("seconds", seconds)
         self._raising(lambda: self._world.scheduler.run(until))
 
     def wait_for(self, condition: Callable[[], object], timeout_s: float = _TIMEOUT_S) -> None:
-        """Let time pass until the condition is true; a LookupError of it means that it is not true yet.
+        """Let time pass until the condition is true. If it raises LookupError, it counts as not true yet.
 
-        Raises TimeoutError, with what happened, after so much virtual time.
+        Raises TimeoutError, with the history, after `timeout_s` of virtual time.
         """
         checked_function("condition", condition, "nothing")
         patience_s = checked_seconds("timeout_s", timeout_s)
@@ -178,16 +179,16 @@ class VirtualGroup:
         )
 
     def wait_assigned(self, *names: str, timeout_s: float = _TIMEOUT_S) -> None:
-        """Until these instances, and no others, share the topic's partitions, and all callbacks for that have returned."""
+        """Let time pass until exactly these instances share the topic's partitions, and all callbacks for that have returned."""
         wanted = {checked_text("name", name) for name in names}
         self.wait_for(lambda: self._world.owners() == wanted, timeout_s)
 
     def wait_settled(self, timeout_s: float = SETTLE_S) -> None:
-        """Until every partition has an owner, all records are read, and nothing has happened for a while."""
+        """Let time pass until every partition has an owner, all records are read, and nothing has happened for a while."""
         self.wait_for(self._world.has_settled, timeout_s)
 
     def _raising(self, step: Callable[[], None]) -> None:
-        """What a program has raised comes first: it is why the step did not end, if it did not."""
+        """Do the step. If a program has raised, raise that error instead of the step's, because it may be the cause."""
         self._check_entered()
         try:
             step()
@@ -197,19 +198,19 @@ class VirtualGroup:
 
     @property
     def _at(self) -> float:
-        """Now, as it is told."""
+        """The time of an event that happens now."""
         return round(self.now, 3)
 
     def _check_entered(self) -> None:
         if self._virtual_time is None:
             raise RuntimeError("Use the virtual group in a `with` statement, or the fixture `virtual_group`.")
         if self._world.scheduler.current() is not None:
-            raise ConfigError("A program that is played cannot let time pass: only the test can.")
+            raise ConfigError("A program that is played cannot let time pass; only the test can.")
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def check(self, *checks: Check) -> History:
-        """End all instances and apply the checks, or those that `explore` has. Returns the history."""
+        """End all instances and apply the checks; without any, those of `explore`. Returns the history."""
         given = checked_checks(checks)
         self.stop()
         with told_what_happened(self.history):
@@ -224,4 +225,4 @@ class VirtualGroup:
 
 
 def _no_program(_: Instance) -> None:
-    """Each instance has one of its own."""
+    """Takes the place of the run's program, because each instance has a program of its own."""

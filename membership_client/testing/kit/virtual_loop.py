@@ -1,4 +1,4 @@
-"""asyncio's event loop in virtual time: it waits by giving its turn back, and has no sockets."""
+"""asyncio's event loop in virtual time. It waits by giving its turn back, and has no sockets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 from membership_client.testing.kit.scheduler import Killed, Scheduler, StuckError
 
 _MOST_AWAITS = 20
-"""In the `finally` blocks of one coroutine."""
+"""How many awaits in `finally` blocks of one coroutine are carried out at its end."""
 _ROUNDS = 100
-"""After these rounds without a wait the turn is given back, so that other threads may do what coroutines wait for."""
+"""After this many rounds without a wait the turn is given back, so that other threads may do what coroutines wait for."""
 _MOST_ROUNDS = 10_000
 
 
@@ -23,7 +23,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._scheduler = scheduler
         self._woken = False
         self._rounds = 0
-        """Since time moved on."""
+        """The number of rounds since time last moved."""
         self._counted_at = scheduler.now
         self._is_killed = False
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
@@ -33,7 +33,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._scheduler.now
 
     async def until(self, is_ready: Callable[[], bool], timeout_s: float | None = None) -> None:
-        """Returns when that is true, or the time is over. One that is cancelled has taken nothing. Raises Killed."""
+        """Return when `is_ready()`, or the time is over. A wait that is cancelled has taken nothing. Raises Killed."""
         self._scheduler.check_alive()
         told: asyncio.Future[None] = self.create_future()
         condition = (is_ready, told)
@@ -47,7 +47,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 timer.cancel()
 
     def _rest(self, timeout_s: float | None) -> None:
-        """In the place of waiting for sockets. In a process that was killed, nothing that is ready runs any more."""
+        """Called where the loop would wait for sockets. In a killed process no ready callback runs any more."""
         self._count()
         try:
             self._scheduler.check_alive()
@@ -74,14 +74,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def close(self) -> None:
         if self._is_killed:
             ended: set[asyncio.Task[Any]] = set()
-            while left := asyncio.all_tasks(self) - ended:  # The end of one may begin another one.
+            while left := asyncio.all_tasks(self) - ended:  # The end of a task may start another one.
                 for task in left:
                     _end(task)
                 ended |= left
         super().close()
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """The tasks of a process that was killed end nowhere."""
+        """Ignore errors of tasks of a killed process."""
         if not self._is_killed:
             super().call_exception_handler(context)
 
@@ -91,19 +91,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._woken = True
 
     def _make_self_pipe(self) -> None:
-        """None is needed."""
+        """Does nothing, because no pipe is needed."""
 
     def _close_self_pipe(self) -> None:
-        """As above."""
+        """Does nothing, as `_make_self_pipe`."""
 
 
 def _end(task: asyncio.Task[Any]) -> None:
-    """Otherwise the garbage collector would, at any later time, and complain about an `await` in a `finally`."""
+    """End the task now. Otherwise the garbage collector would later, and warn of an `await` in a `finally`."""
     coroutine = task.get_coro()
     for _ in range(_MOST_AWAITS):
         try:
             coroutine.close()
-        except BaseException:  # noqa: BLE001, S112 - whatever the end of a dead process raises
+        except BaseException:  # noqa: BLE001, S112 - code of a killed process may raise anything at its end
             continue
         return
 
@@ -122,7 +122,7 @@ class _NoSockets(selectors.BaseSelector):
         return []
 
     def register(self, *_: Any, **__: Any) -> NoReturn:
-        raise RuntimeError("Sockets are not virtual: what a program asks by one cannot be part of explore() or play().")
+        raise RuntimeError("Sockets are not virtual: a program in explore() or play() cannot use them.")
 
     def unregister(self, fileobj: Any) -> NoReturn:
         raise KeyError(fileobj)

@@ -1,4 +1,4 @@
-"""What a real `GroupMember` sends in a run: its requests reach the brokers of the run, and its threads wait in virtual time."""
+"""The transport of a real `GroupMember` in a run: requests go to the brokers of the run, and waits are in virtual time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from membership_client.core.events import (
 )
 from membership_client.partitions import NOTHING
 from membership_client.testing.fake_coordinator import Client
-from membership_client.testing.fake_reconciler import Progress
+from membership_client.testing.fake_reconciler import ReconcileProgress
 from membership_client.testing.kit.history import What
 from membership_client.testing.kit.membership import LATENCY_S
 from membership_client.types import Node, TopicPartition
@@ -36,14 +36,14 @@ class VirtualTransport:
 
     def __init__(self, world: World, label: str) -> None:
         self.known_as = ""
-        """The member's id, once it has sent a heartbeat."""
+        """The member id; empty before the first heartbeat."""
         self.alive = True
         self.answers_to_lose = 0
         self._world = world
         self._scheduler = world.scheduler
         self._label = label
         self._acknowledged = NOTHING
-        """What it last said it owns: what its callbacks have returned for."""
+        """The partitions that its last heartbeat named as owned: those whose callbacks have returned."""
         self._fence: int | None = None
         self._outcomes: list[Answered | Failed] = []
         self._woken = False
@@ -68,7 +68,7 @@ class VirtualTransport:
         self._woken = True
 
     def disconnect(self, to: Node | None) -> None:
-        """Connections need not be made here, so there is none to end."""
+        """Does nothing, because there are no connections."""
 
     def close(self) -> None:
         self.alive = False
@@ -78,24 +78,24 @@ class VirtualTransport:
     # --- for the story -----------------------------------------------------------------------------------------------
 
     def owned(self) -> Collection[TopicPartition]:
-        """As the coordinator sees it."""
+        """The partitions that the member owns by the coordinator's view."""
         enrolled = self._world.group.enrolled(self.known_as)
         names = {topic.topic_id: topic.name for topic in self._world.cluster.topics}
         return () if enrolled is None else frozenset(enrolled.assigned.named(names))
 
     def is_stable(self) -> bool:
-        """Has the coordinator nothing to tell it any more, and has it taken all of it in?"""
+        """Whether the member has reached its target and acknowledged it."""
         enrolled = self._world.group.enrolled(self.known_as)
         if enrolled is None or enrolled.epoch != self._world.group.target_epoch():
             return False
-        return enrolled.progress is Progress.STABLE and enrolled.assigned == self._acknowledged
+        return enrolled.progress is ReconcileProgress.STABLE and enrolled.assigned == self._acknowledged
 
     def fence(self) -> None:
-        """The next heartbeat is answered with FENCED_MEMBER_EPOCH."""
+        """Answer the next heartbeat with FENCED_MEMBER_EPOCH."""
         self._fence = Code.FENCED_MEMBER_EPOCH
 
     def stall(self, until: float) -> None:
-        """The threads of the instance stand still, and so does this, which has none."""
+        """Does nothing: the transport has no thread, and the threads of the instance stand still."""
 
     def kill(self) -> None:
         self.alive = False
@@ -114,9 +114,9 @@ class VirtualTransport:
         else:
             client = Client(client_id=self._label, host="/127.0.0.1")
             self._world.cluster.ask(send.to, request, self._scheduler.now, client, partial(self._answer, send))
-            rings_at = self._world.cluster.groups.next_clock()
-            if rings_at < float("inf"):
-                self._scheduler.at(rings_at, lambda: None)
+            timer_at = self._world.cluster.groups.next_timer()
+            if timer_at < float("inf"):
+                self._scheduler.at(timer_at, lambda: None)
 
     def _commit(self, to: Node | None, request: CommitOffsets) -> Response:
         moved = to != self._world.cluster.coordinator

@@ -1,4 +1,4 @@
-"""How the methods of a virtual consumer wait: as coroutines that are run to their end at once, or on an event loop."""
+"""How a virtual consumer waits: its coroutines run on an event loop, or at once to their end."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ T = TypeVar("T")
 
 
 def never() -> bool:
-    """For waits that only time ends."""
+    """A condition that is never true, for waits that end only by their timeout."""
     return False
 
 
 class Waits(Protocol):
-    """Raises Killed in a process that was killed."""
+    """A way to wait in virtual time. It raises Killed in a killed process."""
 
     async def until(self, is_ready: Callable[[], bool], timeout_s: float | None = None) -> None:
-        """Returns when that is true, or the time is over."""
+        """Return when `is_ready()`, or the time is over."""
 
 
 class ThreadWaits:
-    """Gives the turn of the calling task back, and so is done when it returns."""
+    """Waits by giving the turn of the calling task back. It never suspends the coroutine."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -33,7 +33,7 @@ class ThreadWaits:
 
 
 def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that awaits nothing but `ThreadWaits`, and so never is suspended."""
+    """The result of a coroutine that awaits only `ThreadWaits`, and so is never suspended."""
     try:
         coroutine.send(None)
     except StopIteration as end:

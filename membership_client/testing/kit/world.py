@@ -1,4 +1,4 @@
-"""One run in virtual time: records, brokers, instances of a program, and what is done to them."""
+"""One run in virtual time: its records, brokers, instances of a program, and events."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_END
 
 from membership_client.testing.fake_cluster import FakeCluster
 from membership_client.testing.fake_coordinator import CoordinatorSettings
+from membership_client.testing.kit.coordinator_view import GROUP, CoordinatorView
 from membership_client.testing.kit.events import (
     Crash,
     ExpireSession,
@@ -24,7 +25,6 @@ from membership_client.testing.kit.events import (
     Stall,
     StoryEvent,
 )
-from membership_client.testing.kit.group_view import GROUP, GroupView
 from membership_client.testing.kit.history import Entry, History, Record, What
 from membership_client.testing.kit.instance import Instance
 from membership_client.testing.kit.membership import HEARTBEAT_INTERVAL_S, SESSION_TIMEOUT_S
@@ -36,11 +36,11 @@ from membership_client.testing.kit.threads import virtual_threads
 from membership_client.types import Offset, TopicPartition
 
 STORY_S = 10.0
-"""Events are in this time, and records arrive in it."""
+"""The length of a story: events happen and records arrive in this time."""
 SETTLE_S = 40.0
-"""So long, at most, the group has to settle after the last event: sessions end, and the program reads what is left."""
+"""How long the group may take to settle after the last event: sessions end, and the program reads the rest."""
 QUIET_S = HEARTBEAT_INTERVAL_S + 0.5
-"""The group has settled when every member is stable, and nothing has happened for so long."""
+"""The group has settled when every member is stable, and nothing has happened for this long."""
 CLOSE_S = 60.0
 RESTART_S = 1.0
 _GAP_S = 0.5
@@ -51,7 +51,7 @@ Program = Callable[[Instance], object]
 
 
 class ProgramError(AssertionError):
-    """The program, or one of its threads, raised. `entry` is the last of the history that matters."""
+    """The program, or one of its threads, raised. `entry` is the last relevant entry of the history."""
 
     def __init__(self, text: str, entry: Entry) -> None:
         super().__init__(text)
@@ -59,7 +59,7 @@ class ProgramError(AssertionError):
 
 
 class World:
-    """Everything that one run has. Used once."""
+    """The state of one run. Each run has a new one."""
 
     group_id = GROUP
 
@@ -71,7 +71,7 @@ class World:
             heartbeat_interval_s=HEARTBEAT_INTERVAL_S, session_timeout_s=SESSION_TIMEOUT_S, assignment_interval_s=0.0
         )
         self.cluster = FakeCluster({topic: partitions}, settings)
-        self.group = GroupView(self.cluster)
+        self.group = CoordinatorView(self.cluster)
         self.scheduler.on_time = lambda: self.cluster.advance(self.scheduler.now)
         self.history = History()
         self.logs: dict[TopicPartition, list[Record]] = {TopicPartition(topic, n): [] for n in range(partitions)}
@@ -80,11 +80,11 @@ class World:
         self.member_ids: list[str] = []
         self.scheduler.on_raised = self._raised
         self.programs: dict[str, Program] = {}
-        """Of instances that run another one than the run's."""
+        """The programs of instances that do not run the program of the run."""
         self.unsettled = ""
         """Why the run ended before the program had settled, if it did."""
         self.errors: list[AssertionError] = []
-        """What programs have raised that is no passing error of Kafka's, and what is wrong with them."""
+        """Exceptions of programs, except temporary errors of Kafka, and other faults of programs."""
         self.is_closing = False
         self._story_ended_at = 0.0
         self._program = program
@@ -93,7 +93,7 @@ class World:
             self.add_record(key, value, max(0.0, (2 * number / len(records) - 1) * STORY_S))
 
     def add_record(self, key: bytes, value: bytes, at: float) -> None:
-        """One that can be read from that time on. Those of a run: half of them before it, the others in the time of the story."""
+        """Add a record that can be read from that time on. Of a run's records half can be read at its beginning, the others during the story."""
         partition = TopicPartition(self._topic, partition_of(key, len(self.logs)))
         log = self.logs[partition]
         log.append(Record(partition, len(log), key, value, at))
@@ -102,7 +102,7 @@ class World:
     # --- the run -----------------------------------------------------------------------------------------------------
 
     def run(self, story: Sequence[StoryEvent]) -> None:
-        """From the first instance to the end of the last. Raises AssertionError if one does not end, or raises."""
+        """Run the story, from the first instance to the end of the last one. AssertionError if one does not end, or raises."""
         stuck: StuckError | None = None
         self._story_ended_at = max([STORY_S, *(event.at + getattr(event, "for_s", 0.0) for event in story)])
         with self.in_virtual_time():
@@ -126,19 +126,19 @@ class World:
 
     @contextlib.contextmanager
     def in_virtual_time(self) -> Iterator[None]:
-        """Inside, threads, clocks and members of the programs are those of this run."""
+        """In its `with` block, programs use the threads, clocks and members of this run."""
         with virtual_threads(self.scheduler), members_of(self), consumers_refused(self):
             yield
 
     def _keep_one_running(self) -> None:
-        """Until the end: otherwise no instance would process the records that are left."""
+        """Start an instance whenever none runs, so that the remaining records are processed."""
         if not self.is_closing:
             if not any(instance.alive for instance in self.instances):
                 self.start("last")
             self.scheduler.at(self.scheduler.now + RESTART_S, self._keep_one_running)
 
     def _note_unsettled(self) -> None:
-        """What a check finds missing afterwards may just not have been done yet."""
+        """Note why the program had not settled: a record that a check finds missing may only be late."""
         if self.has_settled():
             return
         if not any(entry.partitions for entry in self.history.of(What.ASSIGNED)):
@@ -152,19 +152,19 @@ class World:
         )
 
     def has_settled(self) -> bool:
-        """Has nothing happened for a while, because there is nothing left to do?"""
+        """Whether nothing has happened for a while, because nothing is left to do."""
         last = max(self.history.entries[-1].at, self._story_ended_at)
         is_idle = self.scheduler.now >= last + QUIET_S and all(one.is_idle() for one in self.instances if one.alive)
         return is_idle and self._is_stable()
 
     def _is_stable(self) -> bool:
-        """Is every member stable, and does each partition have an owner that runs?"""
+        """Whether every member is stable, and each partition has an owner that runs."""
         running = [one for instance in self.instances if instance.alive for one in instance.memberships()]
         owned = {partition for one in running for partition in one.owned()}
         return all(one.is_stable() for one in running) and owned == set(self.logs)
 
     def owners(self) -> set[str]:
-        """The names of all instances with members, once these are all that the coordinator knows, and have what it wants; none before."""
+        """The names of all instances with members, if the coordinator knows no others and all have reached their targets; else none."""
         running = {one: tuple(one.memberships()) for one in self.instances if one.alive}
         members = {one.known_as: one for found in running.values() for one in found}
         if set(members) != self.group.member_ids():
@@ -177,12 +177,12 @@ class World:
         return {one.name for one, found in running.items() if found} if owned == set(self.logs) else set()
 
     def close(self) -> None:
-        """All instances are told to end, and no other begins. Raises StuckError if one does not."""
+        """Tell all instances to end, and start no other. StuckError if one does not end."""
         self.is_closing = True
         self.end(self.instances)
 
     def end(self, instances: Sequence[Instance]) -> None:
-        """These are told to end. Raises StuckError if one does not."""
+        """Tell these instances to end. StuckError if one does not end."""
         for instance in instances:
             instance.interrupt()
         self.scheduler.run(self.scheduler.now + CLOSE_S, lambda: not any(one.alive for one in instances))
@@ -211,7 +211,7 @@ class World:
         self.instances[-1].start(self.programs.get(name, self._program))
 
     def start_again(self, name: str) -> None:
-        """A moment later, as platforms do with a process that has failed."""
+        """Start the instance again a moment later, as platforms do with a process that has failed."""
         if not self.is_closing:
             self.scheduler.at(self.scheduler.now + RESTART_S, lambda: None if self.running(name) else self.start(name))
 
@@ -227,10 +227,10 @@ class World:
         text = f"{task.name} raised {error!r} at {entry.at:.3f} s:\n{''.join(frames)}".strip()
         self.errors.append(ProgramError(text, entry))
 
-    # --- what is done ------------------------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------------------
 
     def do(self, event: StoryEvent) -> None:
-        """Now, whatever its time is."""
+        """Carry out the event now, whatever its time is."""
         instance = self.running(getattr(event, "name", ""))
         if isinstance(event, Join | MoveCoordinator) or instance is not None:
             self.add(What.EVENT, text=repr(event))
@@ -270,7 +270,7 @@ class World:
         self.scheduler.at(self.scheduler.now + _GAP_S, lambda: cluster.move(following, self.scheduler.now))
 
     def running(self, name: str) -> Instance | None:
-        """The instance of that name, if one runs."""
+        """The running instance of that name; None if there is none."""
         return next((one for one in reversed(self.instances) if one.name == name and one.alive), None)
 
     # --- the broker's side of records and offsets --------------------------------------------------------------------
@@ -283,7 +283,7 @@ class World:
         return log[offset] if 0 <= offset < len(log) and log[offset].at <= self.scheduler.now else None
 
     def first_since(self, partition: TopicPartition, timestamp_ms: int) -> int:
-        """The offset of the first record that is as young, OFFSET_END if there is none."""
+        """The offset of the first record at or after the time; OFFSET_END if there is none."""
         readable = (record for record in self.logs.get(partition, []) if record.at <= self.scheduler.now)
         young = (record.offset for record in readable if VirtualMessage(record).timestamp()[1] >= timestamp_ms)
         return next(young, OFFSET_END)
@@ -292,12 +292,12 @@ class World:
         return sum(record.at <= self.scheduler.now for record in self.logs.get(partition, []))
 
     def released(self, instance: str, member_ids: Iterable[str], partitions: tuple[TopicPartition, ...]) -> None:
-        """A revoke has returned. A member that the coordinator has removed has nothing to release, whether it knows that or not."""
+        """Note that a revoke has returned. A member that the coordinator has removed has nothing to release."""
         if not self.group.member_ids().isdisjoint(member_ids):
             self.add(What.RELEASED, instance, partitions=partitions)
 
     def add_for(self, instance: str, what: What, **more: Any) -> None:
-        """As `add`, for a Recorder."""
+        """Add an entry for a Recorder."""
         self.add(what, instance, **more)
 
     def add(self, what: What, instance: str = "", **more: Any) -> None:

@@ -29,7 +29,7 @@ def careful(instance: Any) -> None:
 
 
 def careless(instance: Any) -> None:
-    """Commits each record before it is processed, so a crash loses one."""
+    """Commits each record before it is processed, so that a crash loses one."""
     consumer = instance.consumer(CONFIG)
     consumer.subscribe(["orders"])
     try:
@@ -60,7 +60,7 @@ async def careful_async(instance: Any) -> None:
 
 
 async def careless_async(instance: Any) -> None:
-    """Commits each record before it is processed, so one that ends in between loses one."""
+    """Commits each record before it is processed, so that a crash in between loses one."""
     async with instance.aio_consumer(CONFIG) as consumer:
         consumer.subscribe(["orders"])
         async for message in consumer:
@@ -70,7 +70,7 @@ async def careless_async(instance: Any) -> None:
 
 
 class Places:
-    """Where to read on, of each partition that the member owns. Callbacks are on a thread of their own."""
+    """The next offset of each partition that the member owns. Callbacks run on another thread."""
 
     def __init__(self) -> None:
         self.member: Any = None
@@ -91,7 +91,7 @@ class Places:
 
 
 def member_alone(instance: Any) -> None:
-    """A `GroupMember` of our own, with another fetcher."""
+    """A `GroupMember` with another fetcher."""
     places = Places()
     with GroupMember(instance.config, listener=instance.listener(places)) as places.member:
         places.member.subscribe(["orders"])
@@ -113,7 +113,7 @@ def read_one(instance: Any, places: Places, partition: TopicPartition) -> None:
 
 
 def member_without_a_lock(instance: Any) -> None:
-    """As `member_alone`, but a revoke does not wait for the record that is worked on."""
+    """As `member_alone`, but a revoke does not wait for the record that is being processed."""
     places = Places()
     with GroupMember(instance.config, listener=instance.listener(places)) as places.member:
         places.member.subscribe(["orders"])
@@ -126,7 +126,7 @@ def member_without_a_lock(instance: Any) -> None:
 
 
 class AsyncPlaces:
-    """As `Places`, with coroutines. `working` is held while a record is worked on."""
+    """As `Places`, with coroutines. `working` is locked while a record is processed."""
 
     def __init__(self) -> None:
         self.member: Any = None
@@ -158,7 +158,7 @@ class AsyncPlaces:
 
 
 async def async_member(instance: Any) -> None:
-    """The `GroupMember` of asyncio, whose work is ended between two records."""
+    """The `GroupMember` of asyncio, which ends between two records."""
     places = AsyncPlaces()
     async with aio.GroupMember(instance.config, listener=instance.listener(places)) as places.member:
         places.member.subscribe(["orders"])

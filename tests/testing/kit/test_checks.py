@@ -1,4 +1,4 @@
-"""The ready-made checks, each on a history that keeps it and on one that breaks it."""
+"""The ready-made checks, each with a history that keeps the rule and one that breaks it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RECORDS = [Record(P, offset, b"key", b"value-%d" % offset, 0.0) for offset in ra
 
 
 def history(*lines: tuple[What, int | None] | What) -> History:
-    """One instance, one partition, one line per second."""
+    """A history of one instance and one partition, with one entry per second."""
     told = History(records=list(RECORDS))
     for at, line in enumerate(lines):
         what, offset = line if isinstance(line, tuple) else (line, None)
@@ -76,7 +76,7 @@ def _name(value: object) -> str:
 
 @pytest.mark.parametrize(("check", "broken"), BROKEN, ids=_name)
 def test_broken(check: Check, broken: History) -> None:
-    """It says what, and points at the entry or the partition."""
+    """The error says what is wrong, and names the entry or the partition."""
     with pytest.raises(CheckError) as failed:
         check(broken)
     assert failed.value.partition == P
@@ -84,7 +84,7 @@ def test_broken(check: Check, broken: History) -> None:
 
 @pytest.mark.parametrize(("check", "kept"), KEPT, ids=_name)
 def test_kept(check: Check, kept: History) -> None:
-    """Nothing is raised for what is allowed."""
+    """Nothing is raised."""
     check(kept)
     assert isinstance(kept, History)
 
@@ -99,7 +99,7 @@ def test_what_was_committed_by_another_instance_counts() -> None:
 
 
 def test_callbacks_are_listed_in_their_order() -> None:
-    """With the names that applications give them."""
+    """They have the names that applications give them."""
     assert history(What.ASSIGNED, What.RETURNED, What.LOST).callbacks == [
         ("a", "on_assign", (P,)),
         ("a", "on_lost", (P,)),

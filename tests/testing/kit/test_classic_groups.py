@@ -1,4 +1,4 @@
-"""Programs whose consumers speak the classic protocol, in virtual time: eager and cooperative."""
+"""Programs with eager and cooperative classic consumers, in virtual time."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def careful_async(config: dict[str, Any]) -> Any:
 @STRATEGIES
 @pytest.mark.parametrize("kind", [careful, careful_async], ids=lambda kind: kind.__name__)
 def test_right_programs_pass(config: dict[str, Any], kind: Any) -> None:
-    """Through every event, lost answers to joins included."""
+    """They pass through every event, also lost answers to joins."""
     assert explore(kind(config), seeds=20).rebalances > 80
 
 
 def test_an_eager_rebalance_takes_everything(virtual_group: VirtualGroup) -> None:
-    """As with librdkafka's default assignors: all partitions are revoked, and some of them come back."""
+    """All partitions are revoked, and some of them come back, as with librdkafka's default assignors."""
     moved = _revoked_when_another_joins(virtual_group, EAGER)
     assert len(moved) == 4
 
 
 def test_a_cooperative_rebalance_takes_what_moves(virtual_group: VirtualGroup) -> None:
-    """The instance reads on meanwhile."""
+    """The instance reads the other partitions meanwhile."""
     moved = _revoked_when_another_joins(virtual_group, COOPERATIVE)
     assert len(moved) == 2
 
@@ -83,7 +83,7 @@ def test_a_member_that_is_removed_comes_back(virtual_group: VirtualGroup, config
 
 
 def test_a_bug_of_eager_groups_is_found() -> None:
-    """A batch that outlives a revoke: its records are read again, although the partition comes back to the same instance."""
+    """A batch outlives a revoke: its records are read again, although the partition comes back to the same instance."""
 
     def batching(instance: Any) -> None:
         batch: list[Any] = []
@@ -105,7 +105,7 @@ def test_a_bug_of_eager_groups_is_found() -> None:
 
 @STRATEGIES
 def test_the_same_programs_run_on_an_embedded_broker(kafka_group: KafkaGroup, config: dict[str, Any]) -> None:
-    """With the assignor's work done by the clients."""
+    """There the clients compute the assignment."""
     kafka_group.produce(12)
     kafka_group.join("a", careful({**config, "heartbeat.interval.ms": 100}))
     kafka_group.wait_processed(12)

@@ -28,7 +28,7 @@ RIGHT = [careful_async, member_alone, async_member]
 
 @pytest.mark.parametrize("program", RIGHT)
 def test_right_programs_pass(program: Any) -> None:
-    """Whatever happens to their group, and something does."""
+    """They pass whatever happens to their group; the runs contain rebalances."""
     assert explore(program, seeds=10).rebalances > 30
 
 
@@ -40,24 +40,24 @@ def test_right_programs_pass(program: Any) -> None:
     ],
 )
 def test_wrong_programs_are_found(program: Any, text: str) -> None:
-    """A commit before the work, and a revoke that does not wait for it."""
+    """They commit before the work, or a revoke does not wait for it."""
     with pytest.raises(StoryError, match=text):
         explore(program, seeds=40)
 
 
 @pytest.mark.parametrize("program", RIGHT)
 def test_the_same_seed_is_the_same_run(program: Any) -> None:
-    """Line by line, although there are real event loops, threads and members in it."""
+    """The history is the same line by line, although there are event loops, threads and members in it."""
     assert str(play(program, EVERYTHING, seed=3)) == str(play(program, EVERYTHING, seed=3))
 
 
 def test_a_plain_program_may_run_its_own_loop() -> None:
-    """It ends by KeyboardInterrupt where it awaits records, as on an embedded broker."""
+    """KeyboardInterrupt ends it where it awaits records, as on an embedded broker."""
     explore(lambda instance: asyncio.run(careful_async(instance)), seeds=3)
 
 
 def test_a_call_that_is_cancelled_loses_no_record() -> None:
-    """A program that waits for records with a timeout of its own reads each of them."""
+    """A program that awaits records with its own timeout reads each of them."""
 
     async def program(instance: Any) -> None:
         async with instance.aio_consumer(CONFIG) as consumer:
@@ -73,7 +73,7 @@ def test_a_call_that_is_cancelled_loses_no_record() -> None:
 
 
 def test_a_task_group_that_fails_by_a_refused_commit_is_started_again() -> None:
-    """As a program that raises the KafkaException itself."""
+    """A program that raises the KafkaException itself is, too."""
 
     async def program(instance: Any) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -83,7 +83,7 @@ def test_a_task_group_that_fails_by_a_refused_commit_is_started_again() -> None:
 
 
 def test_a_callback_whose_partitions_are_lost_is_cancelled() -> None:
-    """It does not hold up the group for the time that it wanted to take. The call raised a RuntimeError, unlike a real one."""
+    """It does not delay the group. The call once raised a RuntimeError, unlike a real consumer."""
     ended: list[str] = []
     raised: list[Exception] = []
 
@@ -109,7 +109,7 @@ def test_a_callback_whose_partitions_are_lost_is_cancelled() -> None:
 
 
 def test_coroutines_take_turns_in_virtual_time() -> None:
-    """Sleeps, timeouts, threads of executors: the clock of the run is the loop's."""
+    """Sleeps, timeouts and threads of executors use the clock of the run."""
     seen: list[float] = []
 
     async def program(instance: Any) -> None:
@@ -124,7 +124,7 @@ def test_coroutines_take_turns_in_virtual_time() -> None:
 
 
 def test_sockets_are_no_part_of_a_run() -> None:
-    """A connection would be waited for by a real clock: it is refused at once."""
+    """A connection would be waited for by a real clock, so it is refused at once."""
 
     async def program(_instance: object) -> None:
         one, other = socket.socketpair()
@@ -137,7 +137,7 @@ def test_sockets_are_no_part_of_a_run() -> None:
 
 
 def test_coroutines_that_never_wait_are_found() -> None:
-    """They would hold up the run for ever."""
+    """They would stop the run for ever."""
 
     async def program(_instance: object) -> None:
         while True:  # noqa: ASYNC110 - that is the bug
@@ -153,7 +153,7 @@ def test_a_member_of_another_group_is_refused() -> None:
     def program(instance: Any) -> None:
         GroupMember({**instance.config, "group.id": "other"})
 
-    with pytest.raises(StoryError, match=r"a member is made with `instance\.config`"):
+    with pytest.raises(StoryError, match=r"make a member with `instance\.config`"):
         play(program, checks=[])
 
 
@@ -161,7 +161,7 @@ def test_a_member_of_another_group_is_refused() -> None:
 
 
 def test_a_slow_program_is_told_from_one_that_loses_records() -> None:
-    """Both ended as "Record … is missing"."""
+    """Both once ended with "Record … is missing"."""
 
     def program(instance: Any) -> None:
         with instance.consumer(CONFIG) as consumer:
@@ -178,19 +178,19 @@ def test_a_slow_program_is_told_from_one_that_loses_records() -> None:
 
 @pytest.mark.parametrize("config", [{"auto.ofset.reset": "latest"}, {"enable.auto.commit": "maybe"}])
 def test_a_wrong_key_is_said_at_once(config: dict[str, Any]) -> None:
-    """It was ignored, and the story ended as a record that is missing."""
+    """It was once ignored, and the story ended with a missing record."""
     with pytest.raises(StoryError, match="ConfigError"):
         play(lambda instance: instance.consumer(config))
 
 
 def test_an_instance_that_is_replaced_has_a_line() -> None:
-    """A `Join` of a name that runs kills it, and the history did not say so."""
+    """A `Join` with the name of a running instance kills it, which was once not in the history."""
     history = play(careful_async, [Join("a", at=3.0)])
     assert next(entry.text for entry in history.of(What.ENDED)).startswith("as with kill -9")
 
 
 def test_a_program_that_swallows_every_exception_is_found() -> None:
-    """It held up a run by a minute of real time, since nothing could end it."""
+    """It once stopped the run for a minute of real time, because nothing could end it."""
 
     def program(instance: Any) -> None:
         consumer = instance.consumer(CONFIG)

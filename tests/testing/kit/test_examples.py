@@ -1,4 +1,4 @@
-"""The examples of the test kit: the seeded bugs are found, and the right versions pass."""
+"""The examples of the test kit: their bugs are found, and the right versions pass."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def load(path: Path) -> ModuleType:
 
 
 def test_there_are_eight() -> None:
-    """As the documentation says."""
+    """The documentation says so."""
     assert len(LISTENERS) == 8
 
 
 @pytest.mark.parametrize("path", LISTENERS, ids=lambda path: path.stem)
 def test_the_bug_is_found(path: Path) -> None:
-    """In one of a hundred stories at the latest."""
+    """A hundred stories are enough."""
     load(path).test_the_bug_is_found()
 
 
@@ -46,12 +46,12 @@ def test_the_right_version_passes(path: Path) -> None:
 
 @pytest.mark.parametrize("consumer", [Consumer, confluent_kafka.Consumer])
 def test_the_first_story(kafka_group: KafkaGroup, consumer: Any) -> None:
-    """As the documentation has it, with both libraries."""
+    """It is the one in the documentation, with both libraries."""
     load(_named("test_on_embedded_kafka")).test_a_second_instance_takes_over(kafka_group, consumer)
 
 
 def test_the_story_of_a_fence(kafka_group: KafkaGroup) -> None:
-    """The second one of that page."""
+    """It is the second one of that page."""
     load(_named("test_on_embedded_kafka")).test_a_member_that_is_fenced_comes_back(kafka_group)
 
 
@@ -59,7 +59,7 @@ def test_the_story_of_a_fence(kafka_group: KafkaGroup) -> None:
     "name", ["test_a_crash_loses_no_record", "test_a_process_that_stood_still_has_lost_its_partitions"]
 )
 def test_a_story_in_virtual_time(virtual_group: VirtualGroup, name: str) -> None:
-    """Also on that page."""
+    """It is on that page, too."""
     getattr(load(_named("test_in_virtual_time")), name)(virtual_group)
 
 

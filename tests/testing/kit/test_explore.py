@@ -1,4 +1,4 @@
-"""`explore` and `play`: stories by seed, the same again, shorter, and as code."""
+"""`explore` and `play`: stories from seeds can be repeated, made shorter, and printed as code."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ EVERYTHING = [
 
 
 def test_the_same_seed_is_the_same_run() -> None:
-    """Line by line, with threads, crashes and all."""
+    """The history is the same line by line, with threads and crashes."""
     assert str(play(careful, EVERYTHING, seed=3)) == str(play(careful, EVERYTHING, seed=3))
 
 
 def test_another_seed_is_another_run() -> None:
-    """What the story does not tell is decided by the seed."""
+    """The seed decides what the story does not."""
     assert str(play(careful, EVERYTHING, seed=3)) != str(play(careful, EVERYTHING, seed=4))
 
 
 @pytest.mark.parametrize("program", [careful, automatic])
 def test_right_programs_pass(program: Any) -> None:
-    """Whether they commit themselves or leave it to the consumer; and there are rebalances in it."""
+    """They commit themselves or leave it to the consumer; the runs contain rebalances."""
     explored = explore(program, seeds=15)
     assert explored.runs == 15
     assert explored.rebalances > 50
 
 
 def test_a_failing_story_is_made_shorter_and_can_be_played_again() -> None:
-    """The text has the code of it, which fails in the same way."""
+    """The text has its code, which fails in the same way."""
     with pytest.raises(StoryError, match="is missing in the output") as found:
         explore(careless, events=[Join, Crash, MoveCoordinator])
     code = re.search(r"^    play\(.*?^    \)", str(found.value), re.MULTILINE | re.DOTALL)
@@ -75,7 +75,7 @@ def test_a_failing_story_is_made_shorter_and_can_be_played_again() -> None:
 
 
 def test_a_story_has_its_code_and_what_happened_to_the_partition() -> None:
-    """Other partitions are left out, and so is what came later."""
+    """Other partitions, and later entries, are left out."""
     with pytest.raises(StoryError) as found:
         explore(careless, events=[Crash], seeds=range(5, 60), partitions=2, records=20, checks=[nothing_raised, _fails])
     text = str(found.value)
@@ -85,20 +85,20 @@ def test_a_story_has_its_code_and_what_happened_to_the_partition() -> None:
 
 
 def _fails(history: Any) -> None:
-    """For partition 1, always."""
+    """A check that always fails, for partition 1."""
     partition = next(record.partition for record in history.records if record.partition.partition == 1)
     raise membership_client.testing.CheckError("It fails.", partition=partition)
 
 
 def test_every_event_happens() -> None:
-    """And is in the history under the name that makes it."""
+    """Each is in the history under the name that makes it."""
     told = [entry.text for entry in play(careful, EVERYTHING).of(What.EVENT)]
     assert told == [repr(event) for event in EVERYTHING]
     assert told[5] == "Stall('b', for_s=9.0, at=7.0)"
 
 
 def test_virtual_time_takes_no_time() -> None:
-    """A minute of sleep in a program, for instance: the callback's budget sees it, the clock on the wall does not."""
+    """A program sleeps for a minute: this counts for the callback's budget, and takes no real time."""
 
     def sleepy(instance: Any) -> None:
         consumer = instance.consumer(CONFIG)
@@ -116,10 +116,10 @@ def test_virtual_time_takes_no_time() -> None:
 
 
 def test_a_program_that_fails_by_kafka_is_started_again() -> None:
-    """As platforms do it; the records that it left are processed by the next incarnation."""
+    """Platforms do the same; the next instance processes the records that are left."""
 
     def fragile(instance: Any) -> None:
-        """Ends when its commit is refused, because it was fenced."""
+        """A program that ends when its commit is refused after a fence."""
         careful(instance)
 
     history = play(fragile, [Fence("a", at=0.5)], records=60)
@@ -127,7 +127,7 @@ def test_a_program_that_fails_by_kafka_is_started_again() -> None:
 
 
 def test_a_bug_of_the_program_is_told_with_its_traceback() -> None:
-    """It is no check that failed, and no platform would mend it."""
+    """It is not a failed check, and a restart would not mend it."""
 
     def buggy(instance: Any) -> None:
         raise KeyError("orders")
@@ -137,7 +137,7 @@ def test_a_bug_of_the_program_is_told_with_its_traceback() -> None:
 
 
 def test_what_happened_ends_with_what_the_program_raised() -> None:
-    """The last 40 lines were of other instances, which had gone on; the line that mattered was left out."""
+    """The last 40 lines were once of other instances that had gone on, without the important line."""
 
     def buggy(instance: Any) -> None:
         if instance.name == "b":
@@ -168,7 +168,7 @@ def test_a_program_that_does_not_end_is_told() -> None:
 
 
 def test_a_program_that_waits_outside_virtual_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Instead of a test that hangs."""
+    """The test does not hang."""
     monkeypatch.setattr(scheduler, "REAL_TIMEOUT_S", 0.2)
     sleep = time.sleep
 
@@ -178,14 +178,14 @@ def test_a_program_that_waits_outside_virtual_time_is_told(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("events", [[], ["Join"], [Join, int]])
 def test_events_are_classes(events: Any) -> None:
-    """At least one, out of those that there are."""
+    """There must be at least one, of the classes that exist."""
     with pytest.raises(ConfigError, match="events"):
         explore(careful, events=events)
 
 
 @pytest.mark.parametrize("seeds", [0, -1, 1.5, True, None, "7", [None], [-1], 2**40])
 def test_seeds_are_numbers(seeds: Any) -> None:
-    """How many, or which."""
+    """They are a count, or a list of seeds."""
     with pytest.raises(ConfigError, match="seeds"):
         explore(careful, seeds=seeds)
 
@@ -199,7 +199,7 @@ def test_own_records() -> None:
 
 
 def test_a_program_begins_with_the_earliest_record() -> None:
-    """As on kafka_group, unless it says otherwise: the same program passed there, and missed records here."""
+    """This is as on kafka_group, unless it is configured: the same program once passed there, and missed records here."""
 
     def program(instance: Any) -> None:
         consumer = instance.consumer({"enable.auto.commit": False})

@@ -1,4 +1,4 @@
-"""Programs and tests that are at fault: what the kit says, how soon, and that nothing else suffers."""
+"""Programs and tests with faults: the kit reports them soon, and nothing else is affected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONSUMERS = pytest.mark.parametrize("consumer", [Consumer, confluent_kafka.Consu
 
 
 def test_a_loop_without_calls_is_found_once_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was played again to make its story shorter, 20 s each time, and its threads went on in the test's process."""
+    """It was once played again to make its story shorter, 20 s each time, and its threads stayed in the test's process."""
     monkeypatch.setattr(scheduler, "REAL_TIMEOUT_S", 0.2)
     before, runs = threading.active_count(), []
 
@@ -52,7 +52,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def test_a_deadlock_is_shown_with_its_line() -> None:
-    """Which lock it is that two threads wait for was left to the reader."""
+    """The report once did not say for which lock two threads wait."""
 
     def program(_: Any) -> None:
         lock = threading.Lock()
@@ -65,7 +65,7 @@ def test_a_deadlock_is_shown_with_its_line() -> None:
 
 @pytest.mark.parametrize("topics", [["order"], []])
 def test_a_program_without_partitions_is_told_so(topics: list[str]) -> None:
-    """It was advised to take fewer records."""
+    """The advice was once to take fewer records."""
 
     def program(instance: Any) -> None:
         consumer = instance.consumer(CONFIG)
@@ -77,20 +77,20 @@ def test_a_program_without_partitions_is_told_so(topics: list[str]) -> None:
 
 
 def test_a_text_is_no_list_of_topics() -> None:
-    """Each of its letters was taken for a topic."""
+    """Each of its letters once counted as a topic."""
     with pytest.raises(StoryError, match="did you mean"):
         play(lambda instance: instance.consumer().subscribe("orders"))
 
 
 def test_a_record_that_a_run_does_not_have_is_refused() -> None:
-    """The check of the history raised a bare KeyError."""
+    """The check of the history once raised a bare KeyError."""
     stranger = confluent_kafka.Message(topic="orders", partition=0, offset=1000)
     with pytest.raises(StoryError, match="There is no record orders-0@1000 in this run"):
         play(lambda instance: instance.processed(stranger))
 
 
 def test_a_consumer_with_a_broker_is_refused() -> None:
-    """It looked for brokers that only members of the run reach, in real time, and the run did not come to an end."""
+    """It once looked for the brokers of the run in real time, and the run did not end."""
     with pytest.raises(StoryError, match=r"a consumer is made by `instance\.consumer"):
         play(lambda instance: Consumer(instance.config))
 
@@ -102,7 +102,7 @@ def test_a_consumer_with_a_broker_is_refused() -> None:
 
 
 def test_threads_play_one_after_the_other() -> None:
-    """What runs replace in Python's modules was put back in the wrong order, and stayed virtual for good."""
+    """Replaced functions of Python's modules were once restored in the wrong order, and stayed virtual."""
     before, explored = (time.sleep, time.monotonic, threading.Lock, threading.Thread.start), []
     threads = [threading.Thread(target=lambda: explored.append(explore(careful, seeds=3))) for _ in range(3)]
     for thread in threads:
@@ -130,14 +130,14 @@ def exiting(code: int) -> Callable[[Any], None]:
 
 
 def test_a_program_may_end_by_sys_exit() -> None:
-    """Many do after Ctrl-C; any other code than 0 is a failure."""
+    """Many do after Ctrl-C; any exit code but 0 is a failure."""
     play(exiting(0))
     with pytest.raises(StoryError, match="raised SystemExit"):
         play(exiting(3))
 
 
 def test_methods_that_are_not_there_are_in_the_documentation() -> None:
-    """Those of confluent-kafka's consumer that the virtual one lacks."""
+    """These are methods of confluent-kafka's consumer that the virtual one lacks."""
     names = {name for name in dir(confluent_kafka.Consumer) if not name.startswith("_")}
     missing = sorted(name for name in names if not hasattr(VirtualConsumer, name))
     *others, last = (f"`{name}`" for name in missing)
@@ -146,7 +146,7 @@ def test_methods_that_are_not_there_are_in_the_documentation() -> None:
 
 
 def test_offsets_are_found_by_time() -> None:
-    """The first record that is as young, the end if there is none."""
+    """The offset is that of the first record at or after the time, or the end."""
     found: list[int] = []
 
     def program(instance: Any) -> None:
@@ -165,7 +165,7 @@ def test_offsets_are_found_by_time() -> None:
 
 
 def test_sys_exit_ends_the_instance_and_not_the_tests(kafka_group: KafkaGroup) -> None:
-    """Raised in a fixture's teardown it ended that, and each later test of the run found the broker of this one."""
+    """Raised in a fixture's teardown it once ended the teardown, and later tests found the broker of this one."""
     kafka_group.produce(1)
     kafka_group.join("a", exiting(0))
     kafka_group.join("b", exiting(3))
@@ -176,7 +176,7 @@ def test_sys_exit_ends_the_instance_and_not_the_tests(kafka_group: KafkaGroup) -
 
 
 def test_one_that_raises_does_not_keep_the_others(kafka_group: KafkaGroup) -> None:
-    """All end before the broker does."""
+    """All instances end before the broker does."""
 
     def buggy(_: Any) -> None:
         raise KeyError("orders")
@@ -190,7 +190,7 @@ def test_one_that_raises_does_not_keep_the_others(kafka_group: KafkaGroup) -> No
 
 
 def test_what_a_wait_has_raised_is_not_raised_by_the_teardown(embedded_kafka: EmbeddedKafka) -> None:
-    """One bug was a failure and an error in pytest's output."""
+    """One bug was once both a failure and an error in pytest's output."""
     with KafkaGroup(embedded_kafka) as group:
         group.join("a", _buggy)
         with pytest.raises(KeyError):
@@ -216,7 +216,7 @@ def _buggy(_: Any) -> None:
 def test_a_program_is_a_function_of_one_argument(
     kafka_group: KafkaGroup, virtual_group: VirtualGroup, program: Any
 ) -> None:
-    """It was started, and its TypeError came with the teardown of the test."""
+    """Other functions were once started, and their TypeError came with the teardown of the test."""
     for use in (explore, play, partial(kafka_group.join, "a"), partial(virtual_group.join, "a")):
         with pytest.raises(ConfigError, match="program is called with one argument, an instance"):
             use(program)
@@ -225,7 +225,7 @@ def test_a_program_is_a_function_of_one_argument(
 def test_a_program_that_does_not_end_is_shown_with_its_line(
     kafka_group: KafkaGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it does not come to its poll, or goes on after it."""
+    """It does not reach its poll, or goes on after it."""
     monkeypatch.setattr(groups, "_END_S", 0.2)
     end = threading.Event()
 
@@ -249,7 +249,7 @@ def test_a_program_that_does_not_end_is_shown_with_its_line(
 
 
 def test_a_consumer_may_be_closed_after_its_broker() -> None:
-    """A program has forgotten it, and the interpreter closes it: its revoke raised, because the history asks the broker."""
+    """The interpreter closes a consumer that the program has not closed: its revoke once raised, because the history asks the broker."""
     left: list[Any] = []
 
     def forgetful(instance: Any) -> None:
@@ -267,7 +267,7 @@ def test_a_consumer_may_be_closed_after_its_broker() -> None:
 
 @CONSUMERS
 def test_records_of_other_topics_and_producers(kafka_group: KafkaGroup, consumer: Any) -> None:
-    """A program may read more than the group's topic: its records raised KeyError, which looked like a wait in vain."""
+    """A program may read other topics: their records once raised KeyError, which looked like a condition that is not true yet."""
     kafka_group.kafka.create_topic("retry")
 
     def program(instance: Any) -> None:
@@ -292,11 +292,11 @@ def test_records_of_other_topics_and_producers(kafka_group: KafkaGroup, consumer
 
 @CONSUMERS
 def test_what_a_consumer_refuses_is_refused(kafka_group: KafkaGroup, consumer: Any) -> None:
-    """A text was taken for topics of one letter, and a misspelt callback or a coroutine was never called."""
+    """A text once counted as topics of one letter, and a misspelt callback or a coroutine was never called."""
     raised: list[BaseException] = []
 
     async def coroutine(_: Any, __: Any) -> None:
-        """Nothing would await it."""
+        """A callback that nothing would await."""
 
     def program(instance: Any) -> None:
         with instance.consumer(CONFIG) as reader:
@@ -318,7 +318,7 @@ def test_what_a_consumer_refuses_is_refused(kafka_group: KafkaGroup, consumer: A
 
 @CONSUMERS
 def test_an_empty_commit_stays_empty(kafka_group: KafkaGroup, consumer: Any) -> None:
-    """`commit(offsets=[])` committed the position of every partition, which the program had not asked for."""
+    """`commit(offsets=[])` once committed the position of every partition."""
 
     def program(instance: Any) -> None:
         with instance.consumer(CONFIG) as reader:

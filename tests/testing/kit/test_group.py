@@ -65,7 +65,7 @@ def test_a_bug_is_found(kafka_group: KafkaGroup, consumer: Any) -> None:
 
 
 def test_callbacks_get_what_the_client_gives_them(kafka_group: KafkaGroup) -> None:
-    """The consumer that the program has, the partitions, and a context for those that take one."""
+    """They get the program's consumer, the partitions, and a context if they take one."""
     seen: list[tuple[Any, int, int]] = []
 
     def program(instance: Any) -> None:
@@ -86,10 +86,10 @@ def test_callbacks_get_what_the_client_gives_them(kafka_group: KafkaGroup) -> No
 
 
 class Listener:
-    """Of a GroupMember; leaves out what it does not need."""
+    """A listener of a GroupMember without the methods that it does not need."""
 
     def on_partitions_revoked(self, partitions: Any) -> None:
-        """Gives them up."""
+        """Forget the partitions."""
 
 
 class AsyncListener:
@@ -98,7 +98,7 @@ class AsyncListener:
 
 
 def test_a_group_member_with_its_listener(kafka_group: KafkaGroup) -> None:
-    """Callbacks and commits of a program with a fetcher of its own are in the history, too."""
+    """Callbacks and commits of a program with its own fetcher are in the history, too."""
 
     def program(instance: Any) -> None:
         with GroupMember(instance.config, listener=instance.listener(Listener())) as member:
@@ -141,7 +141,7 @@ def test_a_consumer_of_asyncio(kafka_group: KafkaGroup) -> None:
 
 
 def test_what_a_program_raises_is_raised_by_the_test(kafka_group: KafkaGroup) -> None:
-    """At the next wait, and not after its timeout."""
+    """The next wait raises it, before its timeout."""
 
     def buggy(instance: Any) -> None:
         raise KeyError("orders")
@@ -154,7 +154,7 @@ def test_what_a_program_raises_is_raised_by_the_test(kafka_group: KafkaGroup) ->
 
 
 def test_a_wait_that_fails_shows_the_history(kafka_group: KafkaGroup) -> None:
-    """What happened instead is what its reader wants to know."""
+    """The error has the history."""
     kafka_group.join("a", careful)
     kafka_group.wait_for(lambda: "on_assign begins" in str(kafka_group.history))
     with pytest.raises(TimeoutError, match="on_assign begins orders-0"):
@@ -162,14 +162,14 @@ def test_a_wait_that_fails_shows_the_history(kafka_group: KafkaGroup) -> None:
 
 
 def test_checks_are_functions(kafka_group: KafkaGroup) -> None:
-    """A wrong one was a TypeError, after everything had ended."""
+    """Another object was once a TypeError after everything had ended."""
     wrong: Any = 3
     with pytest.raises(ConfigError, match="a function of a history"):
         kafka_group.check(wrong)
 
 
 def test_names(kafka_group: KafkaGroup) -> None:
-    """One instance of a name at a time, and none that is not there."""
+    """Each running instance has another name, and a name of no instance is refused."""
     kafka_group.join("a", careful)
     with pytest.raises(ConfigError, match="'a' has joined already"):
         kafka_group.join("a", careful)

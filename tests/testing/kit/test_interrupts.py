@@ -1,4 +1,4 @@
-"""Ctrl-C while a story is played. In a process of its own, since it would end the tests' own run, too."""
+"""Ctrl-C while a story is played, in a process of its own, because it would end the tests' own run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ print(threading.active_count(), explore(interrupted_at(-1, 0), seeds=2).runs)
 
 
 def test_ctrl_c_ends_a_story_and_its_threads() -> None:
-    """In any thread of the story: Ctrl-C was a RuntimeError about a lock now and then, and threads stayed."""
+    """This holds in any thread of the story: Ctrl-C was sometimes a RuntimeError about a lock, and threads stayed."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", INTERRUPTED],
         capture_output=True,

@@ -30,7 +30,7 @@ def test_the_right_version_passes(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("program", [careful_async, member_alone, async_member])
 def test_the_same_programs_run_on_an_embedded_broker(kafka_group: KafkaGroup, program: Any) -> None:
-    """With real sockets and clocks, and pass the same checks."""
+    """They pass the same checks with real sockets and clocks."""
     kafka_group.produce(12)
     kafka_group.join("a", program)
     kafka_group.wait_processed(12)

@@ -9,7 +9,7 @@ from membership_client.types import TopicPartition
 
 
 def test_records_that_exist_are_read_wherever_the_fetcher_goes(kafka_group: KafkaGroup) -> None:
-    """It gave up after 0.1 s, while librdkafka waited half a second for more records where it was before."""
+    """It once gave up after 0.1 s, while librdkafka waited half a second for more records at the old position."""
     kafka_group.produce(20)
     ends = kafka_group.kafka.end_offsets("orders")
     places = [(partition, offset) for partition, end in ends.items() for offset in reversed(range(end))]
@@ -28,7 +28,7 @@ def test_records_that_exist_are_read_wherever_the_fetcher_goes(kafka_group: Kafk
 
 
 def test_a_record_that_comes_later_is_read_then(kafka_group: KafkaGroup) -> None:
-    """None is the end for now."""
+    """None means the end at this moment."""
     found: list[bytes | None] = []
 
     def program(instance: Any) -> None:

@@ -1,4 +1,4 @@
-"""Threads, locks and clocks of a program in virtual time, and those of all others as ever."""
+"""Threads, locks and clocks of a program are in virtual time, and those of other threads are not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from membership_client.testing.kit.threads import EPOCH, virtual_threads
 
 
 def run(program: Callable[[], object], seed: int = 0) -> Scheduler:
-    """To its end, within a virtual hour."""
+    """Run the program to its end, within a virtual hour."""
     scheduler = Scheduler(seed)
     raised: list[BaseException] = []
     scheduler.on_raised = lambda _, error: raised.append(error)
@@ -31,7 +31,7 @@ def run(program: Callable[[], object], seed: int = 0) -> Scheduler:
 
 
 def test_sleeps_and_clocks() -> None:
-    """All clocks go by the same virtual time."""
+    """All clocks show the same virtual time."""
     seen: list[float] = []
 
     def program() -> None:
@@ -43,7 +43,7 @@ def test_sleeps_and_clocks() -> None:
 
 
 def test_queues_between_threads() -> None:
-    """A consumer of a queue waits for what a thread puts into it later, and gives up in virtual time."""
+    """A thread waits for what another one puts into a queue later, and times out in virtual time."""
     seen: list[object] = []
 
     def program() -> None:
@@ -67,7 +67,7 @@ def test_queues_between_threads() -> None:
 
 
 def test_executors() -> None:
-    """They run on as many threads as they have, and their futures can be waited for."""
+    """They run on their own number of threads, and futures can be waited for."""
 
     def work(number: int) -> int:
         time.sleep(10)
@@ -85,7 +85,7 @@ def test_executors() -> None:
 
 
 def test_conditions_events_and_locks() -> None:
-    """Timeouts are virtual, a lock can be taken twice by its owner only if it says so."""
+    """Timeouts are virtual, and only an RLock can be taken twice by its owner."""
     seen: list[object] = []
 
     def program() -> None:
@@ -100,7 +100,7 @@ def test_conditions_events_and_locks() -> None:
 
 
 def test_the_seed_decides_which_thread_goes_first() -> None:
-    """With one seed always in the same order, with several seeds in different ones."""
+    """One seed gives the same order each time; several seeds give different orders."""
 
     def order(seed: int) -> str:
         seen: list[str] = []
@@ -124,7 +124,7 @@ def test_the_seed_decides_which_thread_goes_first() -> None:
 
 
 def test_other_threads_are_not_touched() -> None:
-    """What they lock and sleep during a run is real."""
+    """Their locks and sleeps during a run are real."""
     seen: list[object] = []
 
     def outside() -> None:
@@ -142,7 +142,7 @@ def test_other_threads_are_not_touched() -> None:
 
 
 def test_no_thread_stays_behind() -> None:
-    """Also none of a program that ends without them, or never."""
+    """This includes threads of a program that ends without them, or never."""
     before = threading.active_count()
 
     def program() -> None:

@@ -1,4 +1,4 @@
-"""`VirtualGroup`: time stands still until the test lets it pass, and the story is the same each time."""
+"""`VirtualGroup`: time passes only when the test lets it pass, and the run is the same each time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROGRAMS = [careful, careful_async, member_alone, async_member]
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_a_story_with_everything(virtual_group: VirtualGroup, program: Any) -> None:
-    """Records, joins, a fence, a crash, a stall, a lost answer, a coordinator that moves, the end of a session, and a leave."""
+    """It has records, joins, a fence, a crash, a stall, a lost answer, a coordinator that moves, the end of a session, and a leave."""
     virtual_group.produce(20)
     virtual_group.join("a", program)
     virtual_group.wait_processed(20)
@@ -57,7 +57,7 @@ def test_a_story_with_everything(virtual_group: VirtualGroup, program: Any) -> N
 
 
 def test_time_stands_still_between_two_steps(virtual_group: VirtualGroup) -> None:
-    """However long the test works: no session ends, and nothing is read."""
+    """No session ends, and nothing is read, however long the test works."""
     virtual_group.produce(1)
     virtual_group.join("a", careful)
     assert virtual_group.now == 0.0
@@ -68,7 +68,7 @@ def test_time_stands_still_between_two_steps(virtual_group: VirtualGroup) -> Non
 
 
 def test_the_same_story_is_the_same_run() -> None:
-    """For a seed; another one is another run."""
+    """This holds for one seed; another seed gives another run."""
     first, again, other = (str(_story(seed)) for seed in (7, 7, 8))
     assert first == again != other
 
@@ -104,7 +104,7 @@ def test_what_the_group_told_can_be_played_again(virtual_group: VirtualGroup) ->
 
 
 def test_a_check_that_fails_shows_what_happened(virtual_group: VirtualGroup) -> None:
-    """As a note, which pytest prints below the error."""
+    """The history is a note, which pytest prints below the error."""
 
     def sleepy(instance: Any) -> None:
         with instance.consumer(CONFIG) as consumer:
@@ -122,7 +122,7 @@ def test_a_check_that_fails_shows_what_happened(virtual_group: VirtualGroup) -> 
 
 
 def test_a_crash_at_the_worst_moment(virtual_group: VirtualGroup) -> None:
-    """Between a commit and the record's effect: the test can stop time there."""
+    """The test can stop time between a commit and the record's effect."""
     virtual_group.produce(20)
     virtual_group.join("a", careless)
     virtual_group.wait_for(lambda: any(virtual_group.history.of(What.COMMITTED)))
@@ -134,7 +134,7 @@ def test_a_crash_at_the_worst_moment(virtual_group: VirtualGroup) -> None:
 
 
 def test_what_a_program_raises_is_raised_by_the_next_step(virtual_group: VirtualGroup) -> None:
-    """Once, with the line of the program."""
+    """It is raised once, with the line of the program."""
 
     def buggy(instance: Any) -> None:
         time.sleep(2.0)
@@ -148,7 +148,7 @@ def test_what_a_program_raises_is_raised_by_the_next_step(virtual_group: Virtual
 
 
 def test_a_wait_in_vain_shows_what_happened(virtual_group: VirtualGroup) -> None:
-    """After a minute of virtual time, unless the test says otherwise; LookupErrors mean not yet."""
+    """The error comes after a minute of virtual time by default. A LookupError of the condition means that it is not true yet."""
     virtual_group.join("a", careful)
     with pytest.raises(TimeoutError, match=r"(?s)within 60 s of virtual time.*on_assign begins"):
         virtual_group.wait_processed(1)
@@ -158,7 +158,7 @@ def test_a_wait_in_vain_shows_what_happened(virtual_group: VirtualGroup) -> None
 
 
 def test_a_member_that_has_not_given_up_its_partitions_yet_is_waited_for(virtual_group: VirtualGroup) -> None:
-    """A newcomer is stable with nothing until the others have heard of it."""
+    """A new member is stable without partitions until the others have revoked theirs."""
     virtual_group.join("a", careful)
     virtual_group.wait_assigned("a")
     virtual_group.join("b", careful)
@@ -168,7 +168,7 @@ def test_a_member_that_has_not_given_up_its_partitions_yet_is_waited_for(virtual
 
 
 def test_instances_by_their_names(virtual_group: VirtualGroup) -> None:
-    """One that runs cannot join; one that does not run is a LookupError that names the others."""
+    """A running instance cannot join; the name of no instance is a LookupError that names the others."""
     virtual_group.join("a", careful)
     with pytest.raises(ConfigError, match="'a' runs already"):
         virtual_group.join("a", careful)
@@ -181,7 +181,7 @@ def test_instances_by_their_names(virtual_group: VirtualGroup) -> None:
 
 
 def test_instances_join_after_a_check(virtual_group: VirtualGroup) -> None:
-    """Also one that is started again after an error of Kafka's."""
+    """This includes an instance that is started again after an error of Kafka."""
     virtual_group.join("a", careful)
     virtual_group.wait_assigned("a")
     virtual_group.check()
@@ -194,7 +194,7 @@ def test_instances_join_after_a_check(virtual_group: VirtualGroup) -> None:
 
 
 def test_one_virtual_time(virtual_group: VirtualGroup) -> None:
-    """A second group in the same thread would wait for the first for ever; and a program does not rule its own time."""
+    """A second group in the same thread would wait for the first for ever, and a program must not let time pass."""
     for nested in (lambda: explore(careful, seeds=1), lambda: play(careful), VirtualGroup().__enter__):
         with pytest.raises(ConfigError, match="one virtual time per process"):
             nested()
@@ -216,7 +216,7 @@ def test_it_is_used_in_a_with_statement() -> None:
 
 
 def test_the_end_leaves_no_thread_and_no_virtual_clock() -> None:
-    """Also where the test has failed in the middle of a story."""
+    """This holds even if the test has failed in the middle of a story."""
 
     def fail() -> None:
         with VirtualGroup() as group:

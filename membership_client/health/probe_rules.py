@@ -1,4 +1,4 @@
-"""When a member is live, ready and started, as probes see it: with patience, so that no rebalance restarts a process."""
+"""When probes report a member as live, ready and started. No rebalance makes a probe fail, so none restarts a process."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from membership_client.types import Health, MemberState, Snapshot
 from membership_client.values import dataclass, replace
 
 LATE_S = 5.0
-"""How late the membership thread may be. On a busy machine seconds are no sign that it is stuck."""
+"""How late the membership thread may be. On a busy machine it may be seconds late without being stuck."""
 
 READY_FOR_S = 60.0
-"""How long a member that was ready stays so, while it joins again or the coordinator is silent: longer than most rebalances."""
+"""How long a ready member stays ready while it joins again or the coordinator is silent: longer than most rebalances."""
 
 _OUT = frozenset({MemberState.UNSUBSCRIBED, MemberState.LEAVING, MemberState.STALE, MemberState.FATAL})
 """States in which a member does not try to be in the group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class MemberFacts:
     """A member at one moment."""
 
     snapshot: Snapshot
     health: Health
     started: bool
-    """Has it subscribed? Then its thread was started."""
+    """Whether the member has subscribed, which starts its thread."""
     due_at: float
     """When its thread is to take its next turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """What is kept of a member between two looks."""
+class ProbeMemory:
+    """Facts about a member that are kept from one probe to the next."""
 
     ready_at: float = float("-inf")
-    """When it was last ready without patience."""
+    """When the member itself was last ready. Probes report it as ready for READY_FOR_S longer."""
     awake_at: float = float("-inf")
-    """When this process went on after it had been stopped: the membership thread was late until then, and is not stuck."""
+    """When this process last went on after it had been stopped (SIGSTOP): a thread that was late until then is not stuck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +48,16 @@ class MemberReport:
     epoch: int
     partitions: int
     live: bool
-    """False: restart the process. FATAL, closed, its thread stuck, or the application does not poll."""
+    """False if the process should be restarted: FATAL, closed, its thread stuck, or the application does not poll."""
     ready: bool
-    """In the group, or out of it for moments; with or without partitions."""
+    """True if the member is in the group, or has left it less than a minute ago; with or without partitions."""
     started: bool
-    """It has subscribed. That it joins depends on brokers, which a restart would not mend."""
+    """True if the member has subscribed. It need not have joined: that depends on brokers, which a restart would not mend."""
     why: str
 
 
-def judged(facts: Facts, memory: Memory, now: float) -> tuple[MemberReport, Memory]:
-    """What a probe is told, and what is remembered for the next one."""
+def judge_member(facts: MemberFacts, memory: ProbeMemory, now: float) -> tuple[MemberReport, ProbeMemory]:
+    """The report for a probe, and the memory for the next probe."""
     memory = replace(memory, ready_at=now) if facts.health.ready else memory
     trouble = _trouble(facts, memory, now)
     out = not facts.health.live or facts.snapshot.state in _OUT
@@ -77,8 +77,8 @@ def judged(facts: Facts, memory: Memory, now: float) -> tuple[MemberReport, Memo
     return report, memory
 
 
-def _trouble(facts: Facts, memory: Memory, now: float) -> str | None:
-    """Why the process should be restarted."""
+def _trouble(facts: MemberFacts, memory: ProbeMemory, now: float) -> str | None:
+    """Why the process should be restarted; None if it should not."""
     if not facts.health.live:
         return facts.health.why
     if facts.snapshot.state is MemberState.STALE:
