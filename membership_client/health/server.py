@@ -45,7 +45,7 @@ class HealthServer(contextlib.AbstractContextManager["HealthServer"]):
         """The port on which it listens. If 0 was asked for, the system chose it."""
         self._look = look
         self._note_resumed = note_resumed
-        self._connections: dict[socket.socket, _Connection] = {}
+        self._connections: dict[socket.socket, _ProbeConnection] = {}
         self._selector = selectors.DefaultSelector()
         self._wakeup, self._waker = socket.socketpair()
         self._stopped = False
@@ -105,10 +105,10 @@ class HealthServer(contextlib.AbstractContextManager["HealthServer"]):
         accepted.setblocking(False)
         if len(self._connections) >= _MOST_CONNECTIONS:
             self._drop(min(self._connections.values(), key=lambda one: one.since))
-        self._connections[accepted] = _Connection(accepted, now)
+        self._connections[accepted] = _ProbeConnection(accepted, now)
         self._selector.register(accepted, selectors.EVENT_READ)
 
-    def _serve(self, connection: _Connection) -> None:
+    def _serve(self, connection: _ProbeConnection) -> None:
         try:
             if connection.turn(self._look):
                 self._selector.modify(
@@ -121,7 +121,7 @@ class HealthServer(contextlib.AbstractContextManager["HealthServer"]):
         except OSError:  # The peer has closed it.
             self._drop(connection)
 
-    def _drop(self, connection: _Connection) -> None:
+    def _drop(self, connection: _ProbeConnection) -> None:
         self._connections.pop(connection.socket, None)
         self._selector.unregister(connection.socket)
         connection.socket.close()
@@ -133,7 +133,7 @@ class HealthServer(contextlib.AbstractContextManager["HealthServer"]):
             own.close()
 
 
-class _Connection:
+class _ProbeConnection:
     def __init__(self, accepted: socket.socket, since: float) -> None:
         self.socket = accepted
         self.since = since

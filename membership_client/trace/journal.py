@@ -43,7 +43,7 @@ _JUMP_S = 1.0
 """NTP sets clocks by small amounts; a jump of a second means that the machine slept, or that its clock was set by hand."""
 
 
-class _Owned(NamedTuple):
+class _OwnedText(NamedTuple):
     """The partitions that a member owns. The thread that writes the file, or a reader, makes the text of them."""
 
     partitions: Partitions
@@ -62,7 +62,7 @@ class RecordedStep(NamedTuple):
     epoch: int
     event: Event
     effects: tuple[Effect, ...]
-    owned: _Owned | None
+    owned: _OwnedText | None
     """None if the step did not change the owned partitions."""
     changes: dict[str, Json]
     late_s: float
@@ -111,7 +111,7 @@ class Journal:
     def on_step(self, step: Step) -> None:
         self._note_switches()
         after = step.after
-        owned = None if after.owned is step.before.owned else _Owned(after.owned, after.names)
+        owned = None if after.owned is step.before.owned else _OwnedText(after.owned, after.names)
         changes = dict(_changes(step.before, after))
         times = (_lateness_s(step), time.process_time(), self._jumped_s())
         entry = RecordedStep(step.at, after.state, after.epoch, step.event, step.effects, owned, changes, *times)

@@ -15,7 +15,7 @@ from membership_client_spark import EpochReport, EpochsProgress, telemetry
 from membership_client_spark.incarnation import Incarnation
 from membership_client_spark.pipeline.listener import Events
 from membership_client_spark.slot_progress import ProgressRegistry
-from membership_client_spark.telemetry import EpochMetrics, Instruments, labels_of
+from membership_client_spark.telemetry import EpochMetrics, SparkInstruments, labels_of
 
 LABELS = {
     "messaging.system": "kafka",
@@ -29,7 +29,7 @@ class Exported:
     """What an exporter would get at this moment."""
 
     reader: InMemoryMetricReader
-    instruments: Instruments
+    instruments: SparkInstruments
 
     def points(self, name: str) -> list[Any]:
         data = self.reader.get_metrics_data()
@@ -52,7 +52,7 @@ class Exported:
 def exported() -> Iterator[Exported]:
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader], shutdown_on_exit=False)
-    yield Exported(reader, Instruments(provider.get_meter("test")))
+    yield Exported(reader, SparkInstruments(provider.get_meter("test")))
     provider.shutdown()
 
 

@@ -80,7 +80,7 @@ def consume(
     config = checked_config(config)
     check_settings(get, checked_slots(name, slots))
     checked_function("handle", handle, of="a batch and its slot")
-    plan = _Plan(
+    plan = _SlotPlan(
         name,
         config,
         checked_topics_or_patterns(topics),
@@ -96,7 +96,7 @@ def consume(
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _SlotPlan:
     """What all slots share."""
 
     name: str
@@ -112,7 +112,7 @@ class _Plan:
 class SlotJob:
     """A running job. Its methods may be called from any thread; leaving a `with` block stops it."""
 
-    def __init__(self, spark: SparkSession, slots: int, plan: _Plan) -> None:
+    def __init__(self, spark: SparkSession, slots: int, plan: _SlotPlan) -> None:
         self._spark = spark
         self._registry = ProgressRegistry()
         self._epoch = new_driver_epoch(plan.config)

@@ -25,7 +25,7 @@ from membership_client_spark.pipeline.engine import Engine, ForeachEpoch, Pipeli
 from membership_client_spark.pipeline.interface import EpochsProgress
 from membership_client_spark.pipeline.listener import EpochsListener, Events
 from membership_client_spark.pipeline.planning import Bounds
-from membership_client_spark.pipeline.reader import READERS, ReaderChoice, Reading, reader_of
+from membership_client_spark.pipeline.reader import READERS, ReaderChoice, ReadSettings, reader_of
 from membership_client_spark.pipeline.settings import settings_of
 from membership_client_spark.slot_member import Config
 from membership_client_spark.telemetry import EpochMetrics, of_process
@@ -73,7 +73,7 @@ def epochs(
     checked_session(spark)
     checked_function("foreach_epoch", foreach_epoch, of="an epoch's DataFrame, id and ranges")
     choice = checked_choice("reader", reader, READERS)
-    reading = Reading(
+    reading = ReadSettings(
         columns=checked_columns(columns),
         tasks=None if read_tasks is None else checked_count("read_tasks", read_tasks),
     )

@@ -107,7 +107,7 @@ def run_slot(task: SlotTask) -> Ending:
         line.wait_for_turn(task.grace_s + _SLACK_S)
         notice = line.notice or signals.notice
         with _named_in_traces(task):
-            return _ending(notice or _Member(task, who, line, signals).run())
+            return _ending(notice or _SlotMember(task, who, line, signals).run())
 
 
 @contextlib.contextmanager
@@ -126,7 +126,7 @@ def _ending(notice: Notice) -> Ending:
     return notice.ending
 
 
-class _Member:
+class _SlotMember:
     """The member of the slot, for one incarnation."""
 
     def __init__(self, task: SlotTask, who: Incarnation, line: Line, signals: Signals) -> None:

@@ -52,7 +52,7 @@ class SlotTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _HeardProgress:
     progress: SlotProgress
     heard_at: float | None = None
     earlier_records: int = 0
@@ -64,13 +64,13 @@ class ProgressRegistry:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._entries: dict[int, _Entry] = {}
+        self._entries: dict[int, _HeardProgress] = {}
         self._removed_records = 0
         self._removed_restarts = 0
 
     def expect(self, slot: int) -> None:
         with self._lock:
-            self._entries.setdefault(slot, _Entry(SlotProgress(slot=slot)))
+            self._entries.setdefault(slot, _HeardProgress(SlotProgress(slot=slot)))
 
     def forget(self, slot: int) -> None:
         """The slot was removed."""
@@ -124,7 +124,7 @@ class ProgressRegistry:
         )
 
 
-def _claimed(entry: _Entry, who: Incarnation, claim: dict[str, Any]) -> _Entry:
+def _claimed(entry: _HeardProgress, who: Incarnation, claim: dict[str, Any]) -> _HeardProgress:
     before = entry.progress
     if before.incarnation == who:
         return replace(entry, heard_at=time.monotonic())
@@ -140,10 +140,10 @@ def _claimed(entry: _Entry, who: Incarnation, claim: dict[str, Any]) -> _Entry:
         failure=None,
         restarts=before.restarts + (before.incarnation is not None),
     )
-    return _Entry(progress, time.monotonic(), before.records)
+    return _HeardProgress(progress, time.monotonic(), before.records)
 
 
-def _reported(entry: _Entry, report: dict[str, Any]) -> _Entry:
+def _reported(entry: _HeardProgress, report: dict[str, Any]) -> _HeardProgress:
     progress = replace(
         entry.progress,
         state=report["state"],

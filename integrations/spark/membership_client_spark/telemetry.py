@@ -74,7 +74,7 @@ class Running(Generic[T]):
         return ((labels, look()) for labels, look in jobs)
 
 
-class Instruments:
+class SparkInstruments:
     """The counters, histograms and gauges that all jobs of the process share."""
 
     def __init__(self, meter: Meter) -> None:
@@ -128,9 +128,9 @@ class Instruments:
 
 
 @functools.cache
-def of_process() -> Instruments:
+def of_process() -> SparkInstruments:
     """The driver's provider, whether it is set before or after."""
-    return Instruments(metrics.get_meter(SCOPE, _version()))
+    return SparkInstruments(metrics.get_meter(SCOPE, _version()))
 
 
 def _version() -> str:
@@ -147,7 +147,7 @@ class EpochMetrics(EpochsListener):
 
     look: Callable[[], EpochsProgress]
     """The progress at this moment; called on exporters' threads."""
-    instruments: Instruments
+    instruments: SparkInstruments
 
     def on_started(self, event: PipelineStarted) -> None:
         labels = labels_of(event.group_id, event.name)

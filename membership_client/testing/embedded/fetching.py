@@ -22,7 +22,7 @@ _MOST_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _FetchRange:
     topic: Any
     """The partition's entry in the request."""
     partition: Any
@@ -35,7 +35,7 @@ class HeldFetch:
         self._cluster = cluster
         self._call = call
         self._committed = call.request.isolation_level == _READ_COMMITTED
-        self._wanted = [_Wanted(topic, each) for topic in call.request.topics for each in topic.partitions]
+        self._wanted = [_FetchRange(topic, each) for topic in call.request.topics for each in topic.partitions]
         self._logs: list[PartitionLog] = []
         self._timer: Timer | None = None
 
@@ -78,7 +78,7 @@ class HeldFetch:
                 return True
         return False
 
-    def _find(self, wanted: _Wanted) -> tuple[PartitionLog | None, int]:
+    def _find(self, wanted: _FetchRange) -> tuple[PartitionLog | None, int]:
         topics = self._cluster.topics
         by_id = self._call.version >= _TOPIC_ID_VERSION
         topic = topics.find_by_id(wanted.topic.topic_id) if by_id else topics.find(wanted.topic.topic)
@@ -98,7 +98,7 @@ class HeldFetch:
         for topic in self._call.request.topics:
             partitions = []
             for partition in topic.partitions:
-                fields, size = self._read_partition(_Wanted(topic, partition), room, is_first)
+                fields, size = self._read_partition(_FetchRange(topic, partition), room, is_first)
                 partitions.append(fields)
                 room -= size
                 is_first = is_first and not size
@@ -106,7 +106,7 @@ class HeldFetch:
             answers.append({**names, "partitions": partitions})
         return answers
 
-    def _read_partition(self, wanted: _Wanted, room: int, is_first: bool) -> tuple[Fields, int]:
+    def _read_partition(self, wanted: _FetchRange, room: int, is_first: bool) -> tuple[Fields, int]:
         log, code = self._find(wanted)
         index = wanted.partition.partition
         if log is None or code:

@@ -49,7 +49,7 @@ class Explored:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stage:
+class _RunState:
     """The arguments of a run without its story."""
 
     program: Program
@@ -154,10 +154,10 @@ def explore(
     return Explored(runs, rebalances)
 
 
-def _stage(program: Program, checks: Iterable[Check], topic: str, partitions: int, records: Records) -> _Stage:
+def _stage(program: Program, checks: Iterable[Check], topic: str, partitions: int, records: Records) -> _RunState:
     checked_program(program)
     pairs = checked_records(records)
-    return _Stage(
+    return _RunState(
         program,
         checked_checks(checks),
         checked_topic("topic", topic),
@@ -222,7 +222,7 @@ def _about(kind: Callable[..., StoryEvent], name: str, at: float) -> StoryEvent:
 _Failure = tuple[tuple[StoryEvent, ...], History, AssertionError]
 
 
-def _shortest(best: _Failure, stage: _Stage, seed: int) -> _Failure:
+def _shortest(best: _Failure, stage: _RunState, seed: int) -> _Failure:
     """Leave events out one by one, then round their times, as long as the story fails, and there is time."""
     tried: set[tuple[StoryEvent, ...]] = set()
     while len(tried) < _MOST_TRIES and (candidate := _simpler(best[0], tried)) is not None:
@@ -245,7 +245,7 @@ def _simpler(story: tuple[StoryEvent, ...], tried: set[tuple[StoryEvent, ...]]) 
 # --- the text --------------------------------------------------------------------------------------------------------
 
 
-def _told(stage: _Stage, story: Sequence[StoryEvent], seed: int, history: History, error: AssertionError) -> str:
+def _told(stage: _RunState, story: Sequence[StoryEvent], seed: int, history: History, error: AssertionError) -> str:
     return "\n".join(
         [
             str(error),
@@ -261,7 +261,7 @@ def _told(stage: _Stage, story: Sequence[StoryEvent], seed: int, history: Histor
     )
 
 
-def _code(stage: _Stage, story: Sequence[StoryEvent], seed: int) -> list[str]:
+def _code(stage: _RunState, story: Sequence[StoryEvent], seed: int) -> list[str]:
     """The call of `play` that runs this story, with the arguments that differ from the defaults."""
     defaults = {"topic": "orders", "partitions": 4, "records": 30}
     given = {name: getattr(stage, name) for name in defaults}

@@ -8,7 +8,7 @@ from membership_client_spark.demo.events import (
     Counted,
     DemoEvent,
     EpochBegan,
-    EpochCommitted,
+    EpochDone,
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
@@ -29,7 +29,7 @@ def beginning() -> list[DemoEvent]:
         ExecutorStarted(at=3.0, executor="0", pid=70),
         EpochBegan(at=4.0, epoch=1, slots=SHARES),
         GroupSeen(at=4.1, epoch=3, members=2),
-        EpochCommitted(at=5.0, epoch=1, records=10, seconds=1.0),
+        EpochDone(at=5.0, epoch=1, records=10, seconds=1.0),
     ]
 
 
@@ -52,7 +52,7 @@ def whole(
         *beginning(),
         EpochBegan(at=5.5, epoch=2, slots=slots),
         *(loss() if lost else []),
-        EpochCommitted(at=7.0, epoch=2, records=10, seconds=1.5),
+        EpochDone(at=7.0, epoch=2, records=10, seconds=1.5),
         AllRead(at=8.0),
         *seen,
         Counted(at=9.0, rows=rows, distinct=distinct, revenue_cents=cents),

@@ -13,7 +13,7 @@ from membership_client import ConfigError
 from membership_client.testing import KafkaCluster
 from membership_client_spark import OffsetRange
 from membership_client_spark.arrow import COLUMNS
-from membership_client_spark.pipeline.reader import Reading, reader_of
+from membership_client_spark.pipeline.reader import ReadSettings, reader_of
 from membership_client_spark.pipeline.settings import settings_of
 from tests.security.secure_kafka import SCRAM_PASSWORD, SecureKafka
 from tests.spark.pipeline.cleaning import delete_before
@@ -36,7 +36,7 @@ def frame(
     tasks: int | None = None,
 ) -> DataFrame:
     """What a pipeline gives to its function."""
-    chosen = reader_of(reader, spark, settings_of(config).readers, Reading(columns=columns, tasks=tasks), "test")
+    chosen = reader_of(reader, spark, settings_of(config).readers, ReadSettings(columns=columns, tasks=tasks), "test")
     return chosen.frame(ranges, 1)
 
 
@@ -153,7 +153,7 @@ def test_what_java_cannot_do_is_read_by_python(
     """`auto` says so in the log, `spark` refuses."""
     caplog.set_level(logging.INFO, "membership_client_spark")
     config = {**secured.ways_in("http://127.0.0.1:1")[way], "group.id": "g"}
-    reading = Reading(columns=COLUMNS, tasks=None)
+    reading = ReadSettings(columns=COLUMNS, tasks=None)
     assert reader_of("auto", spark, config, reading, "test").uses_python
     assert "are read by Python workers" in caplog.text
     with pytest.raises(ConfigError, match="Spark's own Kafka source cannot be used"):

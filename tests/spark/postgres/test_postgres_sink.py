@@ -21,7 +21,7 @@ from membership_client_spark import (
     SparkSettingsError,
     SupersededError,
 )
-from membership_client_spark.postgres.database import Connection, Database
+from membership_client_spark.postgres.database import Database, DatabaseConnection
 from membership_client_spark.postgres.table import EPOCHS
 from tests.spark.pipeline.sink_scenes import (
     ENDS,
@@ -247,7 +247,7 @@ def _left_behind(shop: Shop, group: str) -> list[str]:
     return [name for (name,) in set(shop.attempts()) - before if not name.endswith("-rows")]
 
 
-def _hold(connection: Connection, table: str) -> None:
+def _hold(connection: DatabaseConnection, table: str) -> None:
     """As a task does whose executor stands still: an open transaction that has written to the table."""
     connection._java.setAutoCommit(False)
     connection.execute(f"INSERT INTO {table} SELECT * FROM {table}")

@@ -7,7 +7,7 @@ from os import PathLike
 
 from membership_client import ConfigError
 from membership_client_spark.arguments import checked_names, checked_path, checked_statement
-from membership_client_spark.delta.table import Append, DeltaTable, Statement, Writer
+from membership_client_spark.delta.table import DeltaAppend, DeltaStatement, DeltaTable, DeltaWriter
 from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.pipeline.interface import PipelineRun
 from membership_client_spark.pipeline.manifest_sink import ManifestSink, Transform
@@ -47,10 +47,10 @@ class DeltaSink(ManifestSink):
             self._check_merge(table, run)
         return table
 
-    def _writer(self, name: str, path: str | None) -> Writer:
+    def _writer(self, name: str, path: str | None) -> DeltaWriter:
         if self._merge is None:
-            return Append(name, path, self._partition_by)
-        return Statement(self._merge.replace("{table}", name))
+            return DeltaAppend(name, path, self._partition_by)
+        return DeltaStatement(self._merge.replace("{table}", name))
 
     def _check_merge(self, table: DeltaTable, run: PipelineRun) -> None:
         if is_connect(run.spark):

@@ -21,7 +21,7 @@ from membership_client_spark.errors import SparkSettingsError
 from membership_client_spark.pipeline.manifest import Manifest, ManifestError, find_manifest
 
 
-class Writer(Protocol):
+class DeltaWriter(Protocol):
     """How rows get into a table."""
 
     def create(self, rows: DataFrame) -> None:
@@ -53,7 +53,7 @@ _CREATION_S = 30.0
 class DeltaTable:
     """Belongs to the pipeline's thread."""
 
-    def __init__(self, spark: SparkSession, group: str, name: str, writer: Writer) -> None:
+    def __init__(self, spark: SparkSession, group: str, name: str, writer: DeltaWriter) -> None:
         self._spark = spark
         self._group = group
         self._name = name
@@ -158,7 +158,7 @@ def _is_occupied(error: BaseException) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Append:
+class DeltaAppend:
     """Appends to the table of that name, or at that path."""
 
     name: str
@@ -183,7 +183,7 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class DeltaStatement:
     """Runs a statement of SQL with `{rows}` in it, on a table that exists. Not for Spark Connect."""
 
     text: str

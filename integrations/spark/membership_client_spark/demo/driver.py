@@ -22,7 +22,7 @@ from membership_client_spark.demo.events import (
     DriverReport,
     DriverTask,
     EpochBegan,
-    EpochCommitted,
+    EpochDone,
     SessionReady,
     SlotShare,
     decode_task,
@@ -90,13 +90,13 @@ def _pipeline(spark: SparkSession, sink: OrdersSink, task: DriverTask) -> Epochs
 
 def _follow(pipeline: Epochs, say: Say) -> None:
     """Reports the beginning and the commit of each epoch, until the pipeline has ended."""
-    reporter = _Reporter(say)
+    reporter = _EpochReporter(say)
     while not _has_ended(pipeline):
         reporter.report(pipeline.progress())
     reporter.report(pipeline.progress())
 
 
-class _Reporter:
+class _EpochReporter:
     """Reports what is new in a pipeline's progress."""
 
     def __init__(self, say: Say) -> None:
@@ -108,7 +108,7 @@ class _Reporter:
         now, last, running = time.monotonic(), progress.last, progress.running
         if last is not None and last.epoch_id > self._committed:
             self._committed = last.epoch_id
-            self._say(EpochCommitted(at=now, epoch=last.epoch_id, records=last.records, seconds=last.seconds))
+            self._say(EpochDone(at=now, epoch=last.epoch_id, records=last.records, seconds=last.seconds))
         if running is not None and running > self._began:
             self._began = running
             self._say(EpochBegan(at=now, epoch=running, slots=_shares(progress)))

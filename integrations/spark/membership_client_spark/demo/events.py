@@ -38,7 +38,7 @@ class EpochBegan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EpochCommitted:
+class EpochDone:
     at: float
     epoch: int
     records: int
@@ -64,7 +64,7 @@ class Counted:
     """The sum over all customers and epochs."""
 
 
-DriverReport = SessionReady | EpochBegan | EpochCommitted | AllRead | Counted
+DriverReport = SessionReady | EpochBegan | EpochDone | AllRead | Counted
 
 
 # --- what the demonstration itself does and sees ---------------------------------------------------------------------
@@ -128,7 +128,7 @@ class PipelineRecording:
 
 # --- messages between the driver's process and the demonstration: one JSON object per line, both ways ----------------
 
-_KINDS = {kind.__name__: kind for kind in (SessionReady, EpochBegan, EpochCommitted, AllRead, Counted)}
+_KINDS = {kind.__name__: kind for kind in (SessionReady, EpochBegan, EpochDone, AllRead, Counted)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

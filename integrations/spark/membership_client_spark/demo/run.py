@@ -31,7 +31,7 @@ from membership_client_spark.demo.events import (
     DriverReport,
     DriverTask,
     EpochBegan,
-    EpochCommitted,
+    EpochDone,
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
@@ -223,7 +223,7 @@ class ExecutorLoss:
                     self._look_at_group()
                 if epoch >= self._kill_in and self._killed is None:
                     self._kill_at = said.at + self._pace_s * _INTO_THE_EPOCH
-            case EpochCommitted(seconds=seconds):
+            case EpochDone(seconds=seconds):
                 self._pace_s, self._kill_at = seconds, None
             case AllRead():
                 self._look_at_group()

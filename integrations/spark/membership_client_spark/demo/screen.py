@@ -15,7 +15,7 @@ from membership_client_spark.demo.events import (
     Counted,
     DemoEvent,
     EpochBegan,
-    EpochCommitted,
+    EpochDone,
     ExecutorGone,
     ExecutorKilled,
     ExecutorStarted,
@@ -107,7 +107,7 @@ class PipelineSentences:
                 return [(f"Spark {version} runs", "act")]
             case EpochBegan():
                 return self._shares(event.slots)
-            case EpochCommitted():
+            case EpochDone():
                 return [(_epoch(event), "act")]
             case GroupSeen(epoch=epoch, members=members):
                 return [(f"the coordinator: {members} members, group epoch {epoch}", "note")]
@@ -139,6 +139,6 @@ class PipelineSentences:
                 return [(f"executor {executor} is {how}", "bad")]
 
 
-def _epoch(epoch: EpochCommitted) -> str:
+def _epoch(epoch: EpochDone) -> str:
     pace = epoch.records / epoch.seconds if epoch.seconds else 0.0
     return f"epoch {epoch.epoch:>2}: {epoch.records:,} records in {epoch.seconds:.1f} s ({pace:,.0f}/s)"

@@ -6,7 +6,7 @@ from membership_client import ConfigError
 from membership_client.arguments import is_text, plain, shown
 from membership_client_spark.arguments import checked_statement
 from membership_client_spark.errors import SparkSettingsError
-from membership_client_spark.iceberg.table import Append, IcebergTable, Statement
+from membership_client_spark.iceberg.table import IcebergAppend, IcebergStatement, IcebergTable
 from membership_client_spark.pipeline.interface import PipelineRun
 from membership_client_spark.pipeline.manifest_sink import ManifestSink, Transform
 from membership_client_spark.spark_session import is_connect
@@ -31,7 +31,7 @@ class IcebergSink(ManifestSink):
                 "An IcebergSink publishes by Iceberg's Java interface, which a client of Spark Connect does not have. Run the "
                 "driver as a classic one."
             )
-        writer = Append() if self._merge is None else Statement(self._merge)
+        writer = IcebergAppend() if self._merge is None else IcebergStatement(self._merge)
         return IcebergTable(run.spark, run.group_id, self._table, writer)
 
 

@@ -42,7 +42,7 @@ _CHANGES, _PAUSE_S = 50, 0.05
 logger = logging.getLogger("membership_client_spark")
 
 
-class Writer(Protocol):
+class IcebergWriter(Protocol):
     """How rows get into a table, or into a branch of one."""
 
     def write(self, rows: DataFrame, table: str, properties: dict[str, str], /) -> None:
@@ -52,7 +52,7 @@ class Writer(Protocol):
 class IcebergTable:
     """Belongs to the pipeline's thread. ConfigError if there is no such table."""
 
-    def __init__(self, spark: SparkSession, group: str, name: str, writer: Writer) -> None:
+    def __init__(self, spark: SparkSession, group: str, name: str, writer: IcebergWriter) -> None:
         self._spark = spark
         self._group = group
         self._writer = writer
@@ -121,7 +121,7 @@ class IcebergTable:
             self._append_nothing(place, properties)
 
     def _append_nothing(self, place: str, properties: dict[str, str]) -> None:
-        Append().write(self._spark.table(self._name).limit(0), place, properties)
+        IcebergAppend().write(self._spark.table(self._name).limit(0), place, properties)
 
     # --- its publication -----------------------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ def _is_iceberg(table: Any) -> bool:
 # --- the two ways to commit rows -------------------------------------------------------------------------------------
 
 
-class Append:
+class IcebergAppend:
     """Appends the rows."""
 
     def write(self, rows: DataFrame, table: str, properties: dict[str, str]) -> None:
@@ -215,7 +215,7 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class IcebergStatement:
     """Runs a statement of SQL with `{table}` and `{rows}` in it."""
 
     text: str

@@ -27,7 +27,7 @@ Hears = Callable[[int, Incarnation, dict[str, Any]], None]
 """Called on the arbiter's thread with each claim and report of a slot."""
 
 
-class _Line:
+class _SlotConnection:
     """The connection of one slot, for writing."""
 
     def __init__(self, writer: asyncio.StreamWriter, sealer: Sealer) -> None:
@@ -49,7 +49,7 @@ class Arbiter:
         self.secret = new_secret()
         self._ledger = Ledger(grace_s)
         self._hears = hears
-        self._lines: dict[tuple[int, Incarnation], _Line] = {}
+        self._lines: dict[tuple[int, Incarnation], _SlotConnection] = {}
         self._listening = listening_socket(host)
         self.port: int = self._listening.getsockname()[1]
         self._loop = asyncio.new_event_loop()
@@ -101,13 +101,13 @@ class Arbiter:
     async def _attend(self, proven: Proven) -> None:
         reader, writer = await asyncio.open_connection(sock=proven.connection, limit=LONGEST_LINE)
         try:
-            await self._listen_to(reader, _Line(writer, proven.sealer), proven.opener)
+            await self._listen_to(reader, _SlotConnection(writer, proven.sealer), proven.opener)
         except (OSError, ValueError, KeyError, TypeError) as error:
             _log.info("the connection of a slot to the driver failed: %s", error)
         finally:
             writer.close()
 
-    async def _listen_to(self, reader: asyncio.StreamReader, line: _Line, opener: Opener) -> None:
+    async def _listen_to(self, reader: asyncio.StreamReader, line: _SlotConnection, opener: Opener) -> None:
         claim = opener.open(await reader.readline())
         slot, who = int(claim["slot"]), Incarnation(int(claim["epoch"]), int(claim["attempt"]))
         self._lines[slot, who] = line

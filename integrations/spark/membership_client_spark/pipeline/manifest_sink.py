@@ -19,7 +19,7 @@ from membership_client_spark.pipeline.ranges import OffsetRange
 Transform = Callable[[DataFrame], DataFrame]
 
 
-class Target(Protocol):
+class SinkTarget(Protocol):
     """Where the epochs of one sink are."""
 
     def newest(self) -> Manifest | None:
@@ -46,11 +46,11 @@ class ManifestSink(ABC):
             checked_function("transform", transform, of="an epoch's DataFrame")
         self._place = place
         self._transform = transform
-        self._opened: tuple[PipelineRun, Target] | None = None
+        self._opened: tuple[PipelineRun, SinkTarget] | None = None
         self._ends: Mapping[TopicPartition, int] = MappingProxyType({})
 
     @abstractmethod
-    def _open(self, run: PipelineRun) -> Target:
+    def _open(self, run: PipelineRun) -> SinkTarget:
         """The target, for this run."""
 
     def resume(self, run: PipelineRun) -> Published:

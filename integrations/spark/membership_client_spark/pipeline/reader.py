@@ -26,7 +26,7 @@ logger = logging.getLogger("membership_client_spark")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadSettings:
     """How epochs are read, as the user wants it."""
 
     columns: tuple[str, ...]
@@ -39,7 +39,7 @@ class NativeReader:
     """Spark's own batch source."""
 
     spark: SparkSession
-    reading: Reading
+    reading: ReadSettings
     options: Mapping[str, str] = field(repr=False)
     """They may have secrets."""
     uses_python = False
@@ -54,7 +54,7 @@ class PythonReader:
     """Tasks of ours, in Python workers."""
 
     spark: SparkSession
-    reading: Reading
+    reading: ReadSettings
     config: Mapping[str, Any] = field(repr=False)
     """It may have secrets."""
     uses_python = True
@@ -67,7 +67,7 @@ class PythonReader:
 Reader = NativeReader | PythonReader
 
 
-def reader_of(choice: str, spark: SparkSession, config: Mapping[str, Any], reading: Reading, name: str) -> Reader:
+def reader_of(choice: str, spark: SparkSession, config: Mapping[str, Any], reading: ReadSettings, name: str) -> Reader:
     """The reader that was chosen, or the faster one that can be used; the log says which.
 
     SparkSettingsError if Spark's own source is wanted and not there, ConfigError if it cannot be used with `config`.

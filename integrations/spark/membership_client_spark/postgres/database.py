@@ -51,7 +51,7 @@ class Database:
             rows.write.format("jdbc").options(**self._options, dbtable=table).mode(mode).save()
 
     @contextmanager
-    def connected(self) -> Iterator[Connection]:
+    def connected(self) -> Iterator[DatabaseConnection]:
         """A connection on which each statement is a transaction of its own."""
         options = self._java_options("none")
         factory = self._jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(self._options["url"]).createConnectionFactory(
@@ -62,7 +62,7 @@ class Database:
             java.setAutoCommit(True)
             # After a wait for a lock, a statement must see what was committed meanwhile, whatever the database's default is.
             java.setTransactionIsolation(self._jvm.java.sql.Connection.TRANSACTION_READ_COMMITTED)
-            yield Connection(java)
+            yield DatabaseConnection(java)
         finally:
             java.close()
 
@@ -74,7 +74,7 @@ class Database:
             )
 
 
-class Connection:
+class DatabaseConnection:
     """A JDBC connection in the driver's JVM."""
 
     def __init__(self, java: Any) -> None:

@@ -17,7 +17,7 @@ from pyspark.sql.functions import spark_partition_id
 
 from membership_client import ConfigError
 from membership_client_spark.pipeline.manifest import Manifest, ManifestError, is_attempt_of, new_attempt
-from membership_client_spark.postgres.database import Connection, Database
+from membership_client_spark.postgres.database import Database, DatabaseConnection
 
 EPOCHS = "membership_client_epochs"
 """The table of published epochs, in the schema of the rows' table."""
@@ -74,7 +74,7 @@ class PostgresTable:
     # --- the attempt ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _written(self, connection: Connection, rows: DataFrame, epoch: int) -> Iterator[str]:
+    def _written(self, connection: DatabaseConnection, rows: DataFrame, epoch: int) -> Iterator[str]:
         """Has Spark write the rows, and gives the name of a view of them.
 
         Spark's JDBC writer makes each attempt of a task a transaction, and may commit two attempts of one task: when the
@@ -95,7 +95,7 @@ class PostgresTable:
         finally:
             self._drop(connection, name)
 
-    def _drop(self, connection: Connection, name: str) -> None:
+    def _drop(self, connection: DatabaseConnection, name: str) -> None:
         """Drops the table of an attempt. If a task that Spark has given up still holds it, the next start drops it."""
         drop = f"DROP TABLE IF EXISTS {_quoted(self._schema)}.{_quoted(name)} CASCADE"
         try:
@@ -105,7 +105,7 @@ class PostgresTable:
 
     # --- its publication -----------------------------------------------------------------------------------------------
 
-    def _publish(self, connection: Connection, move: str, manifest: Manifest) -> bool:
+    def _publish(self, connection: DatabaseConnection, move: str, manifest: Manifest) -> bool:
         try:
             connection.execute(self._publishing(move, manifest))
         except Py4JJavaError:
@@ -136,7 +136,7 @@ BEGIN
 END
 $do{mark[1:]}"""
 
-    def _move(self, connection: Connection, columns: Sequence[str]) -> str:
+    def _move(self, connection: DatabaseConnection, columns: Sequence[str]) -> str:
         """The statement that puts the rows of a view, `{rows}`, into the table. ConfigError if they do not fit."""
         if self._merge is not None:
             return self._merge.replace("{table}", self._name)
@@ -177,7 +177,7 @@ $do{mark[1:]}"""
                     raise ManifestError(f"{self._epochs}, epoch {epoch} of {self._relation}: {error.detail}") from error
         return None
 
-    def _create_epochs(self, connection: Connection) -> None:
+    def _create_epochs(self, connection: DatabaseConnection) -> None:
         exists = "SELECT 1 FROM pg_class WHERE oid = to_regclass(?)"
         if connection.query(exists, self._epochs):
             return
@@ -195,7 +195,7 @@ $do{mark[1:]}"""
         return f"{group} {self._relation}"
 
 
-def _found(connection: Connection, table: str) -> tuple[str, str]:
+def _found(connection: DatabaseConnection, table: str) -> tuple[str, str]:
     """The schema and the name of the table, as PostgreSQL resolves them."""
     try:
         relations = connection.query(
