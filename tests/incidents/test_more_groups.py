@@ -103,7 +103,7 @@ def test_a_clock_that_is_set_ahead_during_a_revoke_makes_no_second_owner(patient
     """The partitions go to a member on another machine, whose clock is left alone: its time of day seems earlier then."""
     slow = patient_stage.enter("slow", slow={"revoked": 8.0})
     slow.wait_owner(4)
-    two = patient_stage.enter("two", host="elsewhere")
+    two = patient_stage.enter("two", static=False, host="elsewhere")
     slow.wait_for("revoked")
     slow.tell("clock 60")
     slow.wait_for("clock")
