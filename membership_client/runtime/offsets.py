@@ -185,7 +185,8 @@ class MemberOffsets:
         deadline, answers = time.monotonic() + timeout_s, list[_TransientError]()
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_TransientError),
-            stop=tenacity.stop_after_delay(timeout_s),
+            # By the clock of the deadline: tenacity's own starts later, and would allow one attempt without time.
+            stop=lambda _: time.monotonic() >= deadline,
             wait=tenacity.wait_random_exponential(multiplier=0.05, max=1.0),
         )
         try:
