@@ -81,7 +81,6 @@ _WHYS = (
     "ended before it noticed",
     "joined again",
     "joined",
-    "asked to join",
     "left for a while and did not come back",
     "left",
     "was fenced",
@@ -107,9 +106,6 @@ def _triggers(truth: Truth, why: str, epoch: int) -> Iterable[str]:
         lives = truth.named(name)
         if what.startswith("joined") and not _joined_by(lives, epoch, earliest):
             yield f"{name} did not join before that"
-        asks = [line for life in lives for line in life.lines if any(map(_asks, line.requests()))]
-        if what == "asked to join" and (not any(line.time <= earliest for line in asks) or lives[-1].lines[-1].epoch):
-            yield f"{name} did not ask, or was let in"
         if what == "ended before it noticed" and epoch not in _epochs_of_heirs(truth, name):
             yield f"no other got what {name} had, at that epoch"
         # A member is fenced before it knows: then only its epoch was before.

@@ -8,16 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from membership_client.core.error_codes import Code
-from membership_client.core.events import ClassicHeartbeat, JoinGroup, MemberIdGiven, Refused
-from membership_client.core.member import Member
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.findings.finding import Finding, Kind
-from tests.core.classic_play import BEAT_S
-from tests.core.play import accepted, config, orders
-from tests.diagnose.sentences import complaints
-from tests.diagnose.traces import Recorded, RecordedClassic, faults, plan, script, sections_of, shifted
-from tests.diagnose.truth import truth_of
+from tests.core.play import accepted, orders
+from tests.diagnose.traces import Recorded, faults, plan, script, sections_of, shifted
 from tests.simulation.script import Action, Crash, Grow, Mood, Plan, Resubscribe, Script, Shut, Start
 
 
@@ -97,30 +91,6 @@ def test_what_no_traced_member_did_is_unknown() -> None:
     assert finding.certainty == "unknown"
     assert "why is unknown" in finding.sentence
     assert [str(partition) for partition in finding.partitions] == ["orders-6", "orders-7"]
-
-
-def test_a_classic_member_that_is_killed_before_it_is_let_in_is_told_as_the_reason() -> None:
-    """In a loop of kills it was said that none of the traced members did it: its join has no answer, so it was in no epoch."""
-    classic = config(**{"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"})
-    steady = RecordedClassic(Member(config=classic, member_id="a"))
-    steady.joining()
-    steady.answer(JoinGroup, MemberIdGiven("given-a"))
-    steady.now += 0.5
-    steady.let_in(0, 1)
-    steady.let_callbacks_return()
-    steady.advance(BEAT_S)
-    killed = RecordedClassic(Member(config=classic, member_id="k"), now=steady.now - 1.0)
-    killed.joining()
-    killed.answer(JoinGroup, MemberIdGiven("given-k"))
-    steady.answer(ClassicHeartbeat, Refused(Code.REBALANCE_IN_PROGRESS))
-    steady.now += 0.5
-    steady.let_in(0, 1, generation=2)
-    steady.let_callbacks_return()
-    sections = [steady.section("a.jsonl"), killed.section("k.jsonl")]
-    rebalance = next(finding for finding in diagnose(sections) if finding.sentence.startswith("Epoch 2"))
-    assert rebalance.sentence.startswith("Epoch 2: k:7 asked to join, and its trace ends before an answer; ")
-    assert rebalance.certainty == "likely"
-    assert complaints(truth_of(sections, 2.0), diagnose(sections)) == []
 
 
 def rolling_restart() -> Script:

@@ -106,7 +106,7 @@ def test_a_machine_that_slept_past_its_session_still_had_a_partition_that_anothe
     assert complaints(truth_of(sections, 2.0), found) == []
 
 
-def test_a_clock_that_is_set_ahead_makes_no_other_member_look_killed() -> None:
+def test_a_clock_that_is_set_ahead_makes_nobody_a_victim_of_a_kill() -> None:
     """Its trace seems to go on for an hour after that of the other member, which had been copied at the same moment."""
     fast = Recorded.named("a").owning(0).stays_stable(60.0)
     other = Recorded.named("b").owning(1).stays_stable(120.0)

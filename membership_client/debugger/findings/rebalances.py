@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 from membership_client.core.events import CallbackKind
 from membership_client.debugger.findings.finding import Certainty, Evidence, Finding, Kind
@@ -11,8 +10,6 @@ from membership_client.debugger.model.epochs import GroupRebalance, rebalances_o
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import LOST, Membership, MembershipEnd
 from membership_client.debugger.model.timeline import Group, ended_without_close
-from membership_client.debugger.model.trace_entry import TraceEntry
-from membership_client.debugger.model.unanswered_joins import asked_to_join
 from membership_client.debugger.model.unowned import UnownedPeriod, unowned_periods_of
 from membership_client.debugger.model.untraced_members import has_untraced_members
 from membership_client.debugger.words import joined, lasting, partitions_text, second
@@ -32,11 +29,8 @@ def rebalances(group: Group) -> list[Finding]:
 
 
 def _rebalance_finding(group: Group, rebalance: GroupRebalance) -> Finding:
-    triggers, asked = rebalance.triggers, _asked(group, rebalance)
-    why = _rebalance_why(rebalance, asked)
-    names = dict.fromkeys(
-        [t.run.name for t in triggers] + [run.name for run, _ in asked] + [a.run.name for a in rebalance.arrivals]
-    )
+    triggers = rebalance.triggers
+    names = dict.fromkeys([t.run.name for t in triggers] + [a.run.name for a in rebalance.arrivals])
     moved = sorted({partition for _, partition, _ in (*rebalance.gained, *rebalance.lost)})
     first = rebalance.arrivals[0]
     return Finding(
@@ -46,32 +40,25 @@ def _rebalance_finding(group: Group, rebalance: GroupRebalance) -> Finding:
         partitions=tuple(moved),
         began=rebalance.began,
         ended=rebalance.ended,
-        brief=f"epoch {rebalance.epoch}: {why}",
-        sentence=f"Epoch {rebalance.epoch}: {why}; {_moves(rebalance)}{_took(rebalance)}.",
+        brief=f"epoch {rebalance.epoch}: {_rebalance_why(rebalance)}",
+        sentence=f"Epoch {rebalance.epoch}: {_rebalance_why(rebalance)}; {_moves(rebalance)}{_took(rebalance)}.",
         evidence=(
             *(trigger.run.evidence(trigger.entry, trigger.text) for trigger in triggers),
-            *(run.evidence(entry, "asks to join; no answer follows") for run, entry in asked),
             first.run.evidence(first.entry, f"reaches epoch {rebalance.epoch}"),
         ),
         advice="Nothing: this is how a group works.",
-        certainty=_certainty(rebalance, asked),
+        certainty=_certainty(rebalance),
     )
 
 
-def _asked(group: Group, rebalance: GroupRebalance) -> list[tuple[MemberRun, TraceEntry]]:
-    return [] if rebalance.triggers else asked_to_join(group, rebalance)
-
-
-def _certainty(rebalance: GroupRebalance, asked: Sequence[object]) -> Certainty:
+def _certainty(rebalance: GroupRebalance) -> Certainty:
     if not rebalance.triggers:
-        return "likely" if asked else "unknown"
+        return "unknown"
     return "certain" if any(trigger.sure for trigger in rebalance.triggers) else "likely"
 
 
-def _rebalance_why(rebalance: GroupRebalance, asked: Sequence[tuple[MemberRun, TraceEntry]]) -> str:
-    texts = [trigger.text for trigger in rebalance.triggers]
-    texts += [f"{run.name} asked to join, and its trace ends before an answer" for run, _ in asked]
-    return joined(dict.fromkeys(texts)) if texts else _UNKNOWN
+def _rebalance_why(rebalance: GroupRebalance) -> str:
+    return joined(dict.fromkeys(trigger.text for trigger in rebalance.triggers)) if rebalance.triggers else _UNKNOWN
 
 
 def _moves(rebalance: GroupRebalance) -> str:

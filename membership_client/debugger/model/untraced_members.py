@@ -7,7 +7,6 @@ import functools
 from membership_client.core.events import Answered, GroupJoined
 from membership_client.debugger.model.epochs import rebalances_of
 from membership_client.debugger.model.timeline import Group
-from membership_client.debugger.model.unanswered_joins import asked_to_join
 
 UNTRACED = "Members without a trace may have been in the group: what they owned looks as if it had no owner."
 
@@ -18,5 +17,4 @@ def has_untraced_members(group: Group) -> bool:
     traced = frozenset[str]().union(*(run.ids for run in group.runs))
     answers = (step.event.response for run in group.runs for step in run.steps if isinstance(step.event, Answered))
     known = {member.member_id for answer in answers if isinstance(answer, GroupJoined) for member in answer.members}
-    unexplained = (one for one in rebalances_of(group) if not one.triggers and not asked_to_join(group, one))
-    return bool(known - traced) or any(unexplained)
+    return bool(known - traced) or any(not rebalance.triggers for rebalance in rebalances_of(group))
