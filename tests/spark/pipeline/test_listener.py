@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from membership_client_spark import OffsetRange
 
+pytestmark = pytest.mark.deep
+
 PROGRESS = EpochsProgress(epochs=1, records=10, last=None, running=None, slots=())
 
 
@@ -69,7 +71,6 @@ def test_a_listener_that_raises_is_logged_and_the_next_one_is_told(caplog: pytes
 
 
 @pytest.mark.kafka
-@pytest.mark.deep
 def test_a_listener_is_told_of_each_epoch_and_of_the_end(kafka: KafkaCluster, spark: SparkSession) -> None:
     """In order; when `wait()` has returned, it has been told of the end."""
     stage, noting = Stage(kafka.bootstrap_servers), Noting()
@@ -89,7 +90,6 @@ def test_a_listener_is_told_of_each_epoch_and_of_the_end(kafka: KafkaCluster, sp
 
 
 @pytest.mark.kafka
-@pytest.mark.deep
 def test_a_listener_is_told_which_error_ended_the_pipeline(kafka: KafkaCluster, spark: SparkSession) -> None:
     """The same that `wait()` raises."""
     stage, noting = Stage(kafka.bootstrap_servers), Noting()
@@ -107,7 +107,6 @@ def test_a_listener_is_told_which_error_ended_the_pipeline(kafka: KafkaCluster, 
 
 
 @pytest.mark.kafka
-@pytest.mark.deep
 def test_a_pipeline_can_be_stopped_by_its_own_function(kafka: KafkaCluster, spark: SparkSession) -> None:
     """stop() waited for ever, for the end of an epoch that waited for it."""
     stage, made, said = Stage(kafka.bootstrap_servers), list[Epochs](), list[object]()
