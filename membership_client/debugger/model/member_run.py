@@ -131,12 +131,16 @@ class MemberRun:
         return fences_of(self.steps, around)
 
     @functools.cached_property
+    def _clock_jumps(self) -> tuple[TraceEntry, ...]:
+        """Steps before which its time of day jumped."""
+        return tuple(step for step in self.steps if step.jumped_s)
+
+    @functools.cached_property
     def _clock_sets(self) -> tuple[TraceEntry, ...]:
-        """Steps before which its clock was set: jumps of the time of day, without the sleep of a machine that a fence proves."""
-        jumps = [step for step in self.steps if step.jumped_s]
-        fences = (fence for fence in self.fences if fence.why is FenceCause.STILL) if jumps else ()
+        """Steps before which its clock was set: jumps, without the sleep of a machine that a fence proves."""
+        fences = (fence for fence in self.fences if fence.why is FenceCause.STILL) if self._clock_jumps else ()
         asleep = [fence.silence for fence in fences if fence.silence is not None]
-        return tuple(step for step in jumps if not any(silence.includes_sleep(step) for silence in asleep))
+        return tuple(step for step in self._clock_jumps if not any(silence.includes_sleep(step) for silence in asleep))
 
     def _clock_set_s(self, began: float, ended: float) -> float:
         """By how much its clock was set between these times of day."""
@@ -150,8 +154,7 @@ class MemberRun:
     def _missed_by(self, other: MemberRun) -> bool:
         first, last = other.entries[0].at, other.entries[-1].at
         sets = [step.jumped_s for step in self._clock_sets if first < step.at < last]
-        noted = [step.jumped_s for step in other.steps if step.jumped_s]
-        return any(all(abs(set_s - noted_s) > 1.0 for noted_s in noted) for set_s in sets)
+        return any(all(abs(set_s - noted.jumped_s) > 1.0 for noted in other._clock_jumps) for set_s in sets)
 
     def uncertainty_s(self, other: MemberRun, began: float, ended: float) -> float:
         """By how much the time from one moment to another may be wrong, if each of the two runs took note of one of them.
