@@ -30,12 +30,12 @@ def lasting(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s"
 
 
-def listed(things: Collection[object]) -> str:
+def listed(things: Collection[object], conjunction: str = "and") -> str:
     """`a, b and 3 more`; never empty."""
     shown = [str(thing) for thing in things]
     if len(shown) > _MOST:
-        return f"{', '.join(shown[: _MOST - 1])} and {len(shown) - _MOST + 1} more"
-    return joined(shown)
+        return f"{', '.join(shown[: _MOST - 1])} {conjunction} {len(shown) - _MOST + 1} more"
+    return joined(shown, conjunction)
 
 
 def partitions_text(partitions: Iterable[TopicPartition]) -> str:
@@ -43,7 +43,7 @@ def partitions_text(partitions: Iterable[TopicPartition]) -> str:
     return listed(shares(partitions))
 
 
-def joined(parts: Iterable[str]) -> str:
+def joined(parts: Iterable[str], conjunction: str = "and") -> str:
     """`a, b and c`."""
     *rest, last = parts
-    return f"{', '.join(rest)} and {last}" if rest else last
+    return f"{', '.join(rest)} {conjunction} {last}" if rest else last

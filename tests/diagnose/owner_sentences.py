@@ -102,6 +102,7 @@ def _triggers(truth: Truth, why: str, epoch: int) -> Iterable[str]:
         yield "says neither who nor that this is unknown"
     reached = truth.reached(epoch)
     earliest = min(time for time, _ in reached) + truth.skew_s
+    yield from _guesses(truth, why, earliest)
     for name, what in told:
         lives = truth.named(name)
         if what.startswith("joined") and not _joined_by(lives, epoch, earliest):
@@ -120,6 +121,22 @@ def _triggers(truth: Truth, why: str, epoch: int) -> Iterable[str]:
             yield f"others got what {name} had in epoch {_inherited(truth, lives)}"
         if what == "changed its subscription" and not any(_subscribes(life, earliest) for life in lives):
             yield f"{name} did not subscribe anew before that"
+
+
+def _guesses(truth: Truth, why: str, earliest: float) -> Iterable[str]:
+    perhaps = re.fullmatch(
+        r"why is unknown: perhaps it was (.*?)(?: or \d+ more)?, which was killed or fenced, .*", why
+    )
+    for name in re.split(", | or ", perhaps[1]) if perhaps else ():
+        if not any(_is_killed_or_fenced(life, earliest) for life in truth.named(name)):
+            yield f"{name} was neither killed before that nor fenced"
+
+
+def _is_killed_or_fenced(life: Life, earliest: float) -> bool:
+    """Does its trace end before that, although it had asked to be let in and was not closed; or was it fenced at any time?"""
+    asked = any(_asks(request) for line in life.lines for request in line.requests())
+    killed = asked and life.lines[-1].state != "CLOSED" and life.lines[-1].time <= earliest
+    return killed or any(line.epoch == 0 < line.epoch_before for line in life.lines)
 
 
 def _epochs_of_heirs(truth: Truth, name: str) -> set[int]:

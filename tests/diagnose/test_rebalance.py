@@ -8,10 +8,16 @@ from dataclasses import replace
 
 import pytest
 
+from membership_client.core.error_codes import Code
+from membership_client.core.events import ClassicHeartbeat, JoinGroup, MemberIdGiven, Refused
+from membership_client.core.member import Member
 from membership_client.debugger.diagnose import diagnose
 from membership_client.debugger.findings.finding import Finding, Kind
-from tests.core.play import accepted, orders
-from tests.diagnose.traces import Recorded, faults, plan, script, sections_of, shifted
+from tests.core.classic_play import BEAT_S
+from tests.core.play import accepted, config, orders
+from tests.diagnose.sentences import complaints
+from tests.diagnose.traces import Recorded, RecordedClassic, faults, plan, script, sections_of, shifted
+from tests.diagnose.truth import truth_of
 from tests.simulation.script import Action, Crash, Grow, Mood, Plan, Resubscribe, Script, Shut, Start
 
 
@@ -77,6 +83,36 @@ def test_a_killed_member_ends_with_the_epoch_that_gives_its_partitions_away() ->
     assert {"Epoch 4: c1:7 joined", "Epoch 5: b1:7 ended without leaving"} <= whys
 
 
+@pytest.mark.parametrize(
+    ("every_s", "session_timeout_s", "raised_by"),
+    [
+        (7.0, 20.0, {11: "d1:7"}),
+        (12.0, 20.0, {8: "c1:7"}),
+        (7.0, 45.0, {10: "c1:7", 11: "d1:7"}),
+        (12.0, 45.0, {10: "c1:7", 11: "d1:7", 12: "e1:7"}),
+    ],
+)
+def test_in_a_loop_of_kills_each_whose_session_may_have_ended_is_named(
+    every_s: float, session_timeout_s: float, raised_by: dict[int, str]
+) -> None:
+    """If a killed member owned nothing, no trace shows when its session ended: it was said that no traced member did it."""
+    actions: list[Action] = [Start(0.0, "a")]
+    for number, name in enumerate("bcdefg"):
+        actions += [Start(5.0 + every_s * number, name), Crash(10.0 + every_s * number, name)]
+    played = script([plan(name) for name in "abcdefg"], actions, calm_at=200.0, session_timeout_s=session_timeout_s)
+    found = {finding.sentence.partition(":")[0]: finding for finding in diagnose(sections_of(played))}
+    assert [epoch for epoch, finding in found.items() if "why is unknown" in finding.sentence] == [
+        f"Epoch {epoch}" for epoch in raised_by
+    ]
+    for epoch, name in raised_by.items():
+        told = found[f"Epoch {epoch}"]
+        assert re.search(
+            rf"perhaps it was [^;]*\b{name}\b.*, which was killed or fenced, a member without", told.sentence
+        )
+        assert name in told.members
+        assert name in {line.member for line in told.evidence}
+
+
 def test_what_another_got_under_an_earlier_epoch_is_not_given_up_in_a_later_one() -> None:
     """While a callback runs, its member does not reach the epochs in which others get what it has given up."""
     slow = Mood(at=9.0, until=60.0, who="a", slow_s=8.0)
@@ -89,8 +125,36 @@ def test_what_no_traced_member_did_is_unknown() -> None:
     """A topic that grew is not in any member's trace."""
     (_, finding) = diagnose(sections_of(script([plan("a")], [Start(0.0, "a"), Grow(6.0, "orders", 8)])))
     assert finding.certainty == "unknown"
-    assert "why is unknown" in finding.sentence
+    assert "why is unknown: perhaps it was a member without a trace, a change of the topics" in finding.sentence
     assert [str(partition) for partition in finding.partitions] == ["orders-6", "orders-7"]
+
+
+def test_a_classic_member_that_was_killed_before_it_was_let_in_is_not_ruled_out() -> None:
+    """Its join has no answer, so it is in no epoch. It was said that none of the traced members did it."""
+    classic = config(**{"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"})
+    steady = RecordedClassic(Member(config=classic, member_id="a"))
+    steady.joining()
+    steady.answer(JoinGroup, MemberIdGiven("given-a"))
+    steady.now += 0.5
+    steady.let_in(0, 1)
+    steady.let_callbacks_return()
+    steady.advance(BEAT_S)
+    killed = RecordedClassic(Member(config=classic, member_id="k"), now=steady.now - 1.0)
+    killed.joining()
+    killed.answer(JoinGroup, MemberIdGiven("given-k"))
+    steady.answer(ClassicHeartbeat, Refused(Code.REBALANCE_IN_PROGRESS))
+    steady.now += 0.5
+    steady.let_in(0, 1, generation=2)
+    steady.let_callbacks_return()
+    steady.advance(60.0)
+    sections = [steady.section("a.jsonl"), killed.section("k.jsonl")]
+    found = diagnose(sections)
+    rebalance = next(finding for finding in found if finding.sentence.startswith("Epoch 2"))
+    assert rebalance.sentence.startswith(
+        "Epoch 2: why is unknown: perhaps it was k:7, which was killed or fenced, a member"
+    )
+    assert rebalance.certainty == "unknown"
+    assert complaints(truth_of(sections, 2.0), found) == []
 
 
 def rolling_restart() -> Script:

@@ -9,19 +9,17 @@ from membership_client.debugger.findings.finding import Certainty, Evidence, Fin
 from membership_client.debugger.model.epochs import GroupRebalance, rebalances_of
 from membership_client.debugger.model.member_run import MemberRun
 from membership_client.debugger.model.memberships import LOST, Membership, MembershipEnd
+from membership_client.debugger.model.silent_ends import SilentEnd, silent_ends_before
 from membership_client.debugger.model.timeline import Group, ended_without_close
 from membership_client.debugger.model.unowned import UnownedPeriod, unowned_periods_of
 from membership_client.debugger.model.untraced_members import has_untraced_members
-from membership_client.debugger.words import joined, lasting, partitions_text, second
+from membership_client.debugger.words import joined, lasting, listed, partitions_text, second
 from membership_client.types import TopicPartition
 
 # --- REBALANCE -------------------------------------------------------------------------------------------------------
 
 
-_UNKNOWN = (
-    "why is unknown: none of the traced members did it, so it was a member without a trace, a change of the topics, or "
-    "an administrator"
-)
+_UNTRACED = "a member without a trace, a change of the topics, or an administrator"
 
 
 def rebalances(group: Group) -> list[Finding]:
@@ -30,20 +28,23 @@ def rebalances(group: Group) -> list[Finding]:
 
 def _rebalance_finding(group: Group, rebalance: GroupRebalance) -> Finding:
     triggers = rebalance.triggers
-    names = dict.fromkeys([t.run.name for t in triggers] + [a.run.name for a in rebalance.arrivals])
+    ends = [] if triggers else silent_ends_before(group, rebalance)
+    why = _rebalance_why(rebalance, ends)
+    runs = [t.run for t in triggers] + [a.run for a in rebalance.arrivals] + [end.run for end in ends]
     moved = sorted({partition for _, partition, _ in (*rebalance.gained, *rebalance.lost)})
     first = rebalance.arrivals[0]
     return Finding(
         kind=Kind.REBALANCE,
         group=group.name,
-        members=tuple(names),
+        members=tuple(dict.fromkeys(run.name for run in runs)),
         partitions=tuple(moved),
         began=rebalance.began,
         ended=rebalance.ended,
-        brief=f"epoch {rebalance.epoch}: {_rebalance_why(rebalance)}",
-        sentence=f"Epoch {rebalance.epoch}: {_rebalance_why(rebalance)}; {_moves(rebalance)}{_took(rebalance)}.",
+        brief=f"epoch {rebalance.epoch}: {why}",
+        sentence=f"Epoch {rebalance.epoch}: {why}; {_moves(rebalance)}{_took(rebalance)}.",
         evidence=(
             *(trigger.run.evidence(trigger.entry, trigger.text) for trigger in triggers),
+            *(end.run.evidence(end.entry, "perhaps the reason: its last step in the group") for end in ends),
             first.run.evidence(first.entry, f"reaches epoch {rebalance.epoch}"),
         ),
         advice="Nothing: this is how a group works.",
@@ -57,8 +58,13 @@ def _certainty(rebalance: GroupRebalance) -> Certainty:
     return "certain" if any(trigger.sure for trigger in rebalance.triggers) else "likely"
 
 
-def _rebalance_why(rebalance: GroupRebalance) -> str:
-    return joined(dict.fromkeys(trigger.text for trigger in rebalance.triggers)) if rebalance.triggers else _UNKNOWN
+def _rebalance_why(rebalance: GroupRebalance, ends: list[SilentEnd]) -> str:
+    if rebalance.triggers:
+        return joined(dict.fromkeys(trigger.text for trigger in rebalance.triggers))
+    if not ends:
+        return f"why is unknown: perhaps it was {_UNTRACED}"
+    names = listed(dict.fromkeys(end.run.name for end in ends), "or")
+    return f"why is unknown: perhaps it was {names}, which was killed or fenced, {_UNTRACED}"
 
 
 def _moves(rebalance: GroupRebalance) -> str:

@@ -393,7 +393,7 @@ def _ends(
         return []
     if (lost := _lost_unnoticed(group, run, membership)) is not None:
         return [lost] if lost[0] in seen else []
-    confirmed = _confirmed_time(run, membership)
+    confirmed = confirmed_time(run, membership)
     later = [
         epoch
         for epoch, found in seen.items()
@@ -450,7 +450,7 @@ def _comes_back(group: Group, run: MemberRun, membership: Membership) -> bool:
     )
 
 
-def _confirmed_time(run: MemberRun, membership: Membership) -> float:
+def confirmed_time(run: MemberRun, membership: Membership) -> float:
     """When it was certainly still in the group: a member that is fenced learns of it later."""
     if membership.ending not in {MembershipEnd.FENCED, MembershipEnd.OPEN}:
         return membership.last.time

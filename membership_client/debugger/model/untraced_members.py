@@ -13,7 +13,7 @@ UNTRACED = "Members without a trace may have been in the group: what they owned 
 
 @functools.lru_cache(maxsize=1)
 def has_untraced_members(group: Group) -> bool:
-    """A classic leader is told of all members. Under KIP-848 an epoch that no traced member set off is the only sign."""
+    """A classic leader is told of all members. Under KIP-848 an epoch without a reason in the traces is the only sign."""
     traced = frozenset[str]().union(*(run.ids for run in group.runs))
     answers = (step.event.response for run in group.runs for step in run.steps if isinstance(step.event, Answered))
     known = {member.member_id for answer in answers if isinstance(answer, GroupJoined) for member in answer.members}

@@ -263,9 +263,10 @@ _REBALANCES = """
 def rebalances(
     spark: SparkSession, epochs: DataFrame, arrivals: DataFrame, triggers: DataFrame, moves: DataFrame
 ) -> DataFrame:
-    """The table `rebalances`. `cause` is `unknown` where no traced member triggered it.
+    """The table `rebalances`. `cause` is `unknown` where the traces do not show it.
 
-    Then a member without a trace did, or a change of a topic, or an administrator.
+    Then a member without a trace did it, or a change of a topic, or an administrator; or a session ended, and no traced member
+    got its partitions.
     """
     tables = {"epochs": epochs, "arrivals": arrivals, "triggers": triggers, "moves": moves}
     return spark.sql(_REBALANCES, None, **tables)
