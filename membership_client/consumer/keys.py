@@ -19,8 +19,8 @@ class Reach(enum.Enum):
     """Passed to librdkafka, which fetches; the same effect as in confluent-kafka."""
     BOTH = "both"
     """For librdkafka's connections and for the membership connection."""
-    MEMBERSHIP = "ours"
-    """Carried out by us, and never told to librdkafka, which is in no group."""
+    MEMBERSHIP = "this library"
+    """This library acts on the key. librdkafka, which is in no group, does not get it."""
     REFUSED = "refused"
     """ConfigError, which is a KafkaException with _INVALID_ARG; the note is the reason."""
 
