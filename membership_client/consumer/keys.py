@@ -19,8 +19,8 @@ class Reach(enum.Enum):
     """Passed to librdkafka, which fetches; the same effect as in confluent-kafka."""
     BOTH = "both"
     """For librdkafka's connections and for the membership connection."""
-    MEMBERSHIP = "ours"
-    """Carried out by us, and never told to librdkafka, which is in no group."""
+    MEMBERSHIP = "this library"
+    """This library acts on the key. librdkafka, which is in no group, does not get it."""
     REFUSED = "refused"
     """ConfigError, which is a KafkaException with _INVALID_ARG; the note is the reason."""
 
@@ -56,11 +56,11 @@ _OLD = _fetcher("no effect: for librdkafka's old consumer, which confluent-kafka
 _DEPRECATED = _fetcher("no effect any more, in librdkafka either")
 
 _CONNECTIONS: dict[str, Key] = {
-    "allow.auto.create.topics": _fetcher("of topics given to assign(); a subscription creates no topics"),
+    "allow.auto.create.topics": _fetcher("only for topics given to assign(); a subscription creates no topics"),
     "api.version.fallback.ms": _fetcher(
         "the membership connection always asks for versions, which brokers from 1.0 on answer"
     ),
-    "api.version.request": _fetcher("the membership connection always asks"),
+    "api.version.request": _fetcher("the membership connection always asks for versions"),
     "api.version.request.timeout.ms": _fetcher("the membership connection has socket.connection.setup.timeout.ms"),
     "bootstrap.servers": _both(),
     "broker.address.family": _fetcher("the membership connection tries every address of a name, of either family"),
@@ -69,7 +69,7 @@ _CONNECTIONS: dict[str, Key] = {
     "client.dns.lookup": _fetcher("the membership connection tries every address of a name"),
     "client.id": _both("the default is membership-client for the membership connection, and rdkafka for librdkafka"),
     "client.rack": _both(),
-    "connections.max.idle.ms": _fetcher("the membership connection is never idle: heartbeats"),
+    "connections.max.idle.ms": _fetcher("heartbeats keep the membership connection from being idle"),
     "enable.metrics.push": _both("two [client instances](telemetry.md#metrics-for-the-brokers) with their own metrics"),
     "max.in.flight": _fetcher(),
     "max.in.flight.requests.per.connection": _fetcher(),
@@ -105,7 +105,7 @@ _CONNECTIONS: dict[str, Key] = {
     "topic.metadata.propagation.max.ms": _fetcher(),
     "topic.metadata.refresh.fast.cnt": _DEPRECATED,
     "topic.metadata.refresh.fast.interval.ms": _fetcher(),
-    "topic.metadata.refresh.interval.ms": _fetcher("of librdkafka's metadata; the membership has metadata.max.age.ms"),
+    "topic.metadata.refresh.interval.ms": _fetcher("for librdkafka's metadata; the membership has metadata.max.age.ms"),
     "topic.metadata.refresh.sparse": _fetcher(),
 }
 
@@ -127,7 +127,7 @@ _SECURITY: dict[str, Key] = {
     ),
     "sasl.mechanisms": _both("the same key as sasl.mechanism"),
     "sasl.oauthbearer.assertion.algorithm": _both(
-        "of ES256 librdkafka writes the signature in ASN.1, which endpoints that keep to RFC 7518 refuse"
+        "for ES256 librdkafka writes the signature in ASN.1, which endpoints that keep to RFC 7518 refuse"
     ),
     "sasl.oauthbearer.assertion.claim.aud": _both(),
     "sasl.oauthbearer.assertion.claim.exp.seconds": _both(),
@@ -163,7 +163,7 @@ _SECURITY: dict[str, Key] = {
     "ssl.certificate.location": _both(),
     "ssl.certificate.pem": _both(),
     "ssl.certificate.verify_cb": _NO_SUCH_POINTER,
-    "ssl.cipher.suites": _both("of TLS 1.2; Python has no setting for those of TLS 1.3, so OpenSSL's are used"),
+    "ssl.cipher.suites": _both("for TLS 1.2; Python has no setting for TLS 1.3, so its suites are OpenSSL's defaults"),
     "ssl.crl.location": _both(),
     "ssl.curves.list": _refused(
         "the membership connection uses Python's ssl module, which has no list of curves: set Curves in the openssl.cnf of "
@@ -189,11 +189,13 @@ _SECURITY: dict[str, Key] = {
 }
 
 _GROUP: dict[str, Key] = {
-    "coordinator.query.interval.ms": _fetcher("the member looks for its coordinator whenever that does not answer"),
+    "coordinator.query.interval.ms": _fetcher(
+        "the member looks for its coordinator whenever the coordinator does not answer"
+    ),
     "group.id": _both("librdkafka needs the name and never joins"),
     "group.instance.id": _ours(),
     "group.protocol": _ours("the default is auto: consumer where brokers have it, else classic"),
-    "group.protocol.type": _ours("consumer, which is the default, and nothing else: our members are consumers"),
+    "group.protocol.type": _ours("only consumer is accepted, which is the default, because members are consumers"),
     "group.remote.assignor": _ours(),
     "heartbeat.interval.ms": _ours(),
     "max.poll.interval.ms": _ours(),
@@ -206,10 +208,10 @@ _GROUP: dict[str, Key] = {
 _OFFSETS: dict[str, Key] = {
     "auto.commit.enable": _OLD,
     "auto.commit.interval.ms": _ours(),
-    "auto.offset.reset": _both("by_duration:PT1H, which Java has and librdkafka has not, is ours"),
+    "auto.offset.reset": _both("this library adds by_duration:PT1H, which Java has and librdkafka lacks"),
     "enable.auto.commit": _ours(),
     "enable.auto.offset.store": _ours(),
-    "offset.store.method": _ours("broker, which is the default, and nothing else: offsets are the group's"),
+    "offset.store.method": _ours("only broker is accepted, which is the default, because the group stores the offsets"),
     "offset.store.path": _OLD,
     "offset.store.sync.interval.ms": _OLD,
 }
@@ -242,27 +244,29 @@ _PROCESS: dict[str, Key] = {
     "default_topic_conf": _refused("a pointer of C: give default.topic.config, a mapping"),
     "enable.random.seed": _fetcher(),
     "enabled_events": _fetcher(),
-    "error_cb": _fetcher("of librdkafka's connections; the membership's errors are raised by poll()"),
+    "error_cb": _fetcher("for librdkafka's connections; the membership's errors are raised by poll()"),
     "interceptors": _NO_SUCH_POINTER,
     "internal.termination.signal": _fetcher(),
     "log.connection.close": _fetcher(),
     "log.queue": _fetcher(),
     "log.thread.name": _fetcher(),
     "log_cb": _refused("a pointer of C: give logger, a logging.Logger"),
-    "log_level": _fetcher("of librdkafka's log"),
+    "log_level": _fetcher("for librdkafka's log"),
     "opaque": _NO_SUCH_POINTER,
     "open_cb": _NO_SUCH_POINTER,
     "plugin.library.paths": _fetcher(),
     "resolve_cb": _NO_SUCH_POINTER,
     "socket_cb": _NO_SUCH_POINTER,
     "statistics.interval.ms": _fetcher(),
-    "stats_cb": _fetcher("with lag, committed offsets and the group block filled in by us"),
-    "throttle_cb": _fetcher("of librdkafka's requests"),
+    "stats_cb": _fetcher("this library fills in lag, committed offsets and the group block"),
+    "throttle_cb": _fetcher("for librdkafka's requests"),
 }
 
 CONFLUENT: Mapping[str, Key] = MappingProxyType(
     {
-        "default.topic.config": _both("its keys count as if they were given beside it, unless they are"),
+        "default.topic.config": _both(
+            "its keys count as if given at the top level; a key that is given there, too, wins"
+        ),
         "logger": _fetcher("for librdkafka's log"),
         "oauth_cb": _both("also called on a thread of the membership"),
         "on_commit": _ours(),

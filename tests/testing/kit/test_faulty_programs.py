@@ -142,7 +142,7 @@ def test_methods_that_are_not_there_are_in_the_documentation() -> None:
     missing = sorted(name for name in names if not hasattr(VirtualConsumer, name))
     *others, last = (f"`{name}`" for name in missing)
     text = " ".join(Path("docs/testing.md").read_text().split())
-    assert f"Not there are {', '.join(others)} and {last}" in text
+    assert f"It lacks {', '.join(others)} and {last}" in text
 
 
 def test_offsets_are_found_by_time() -> None:
