@@ -18,7 +18,7 @@ PAGE, PICTURE, DATA = DOCS / "benchmarks.md", DOCS / "images" / "benchmarks.svg"
 HEAD = """# Benchmarks
 
 For people who want figures. Each line is one thing measured for this library and, in the same run, for confluent-kafka's consumer and
-Kafka's Java consumer, on one machine with one broker. Drawn by `scripts/draw_benchmarks.py` from what this command wrote:
+Kafka's Java consumer, on one machine with one broker. `scripts/draw_benchmarks.py` draws this page from the figures that this command wrote:
 
 ```console
 $ .venv/bin/python -m tests.benchmarks --json docs/benchmarks.json
@@ -26,8 +26,9 @@ $ .venv/bin/python -m tests.benchmarks --json docs/benchmarks.json
 
 ![A bar per figure and other client: how many times as much ours is; blue where that is better, orange where it is worse](images/benchmarks.svg)
 
-The number beside each bar says how many times as much ours is: 0.5 is half as much, 2 is twice as much. A bar to the left of the line is
-less, one to the right is more, by powers of ten. Blue: ours is better. Orange: ours is worse.
+The number beside each bar is our figure divided by the other client's: 0.5 is half as much, 2 is twice as much. A bar to the left of the line
+means less, a bar to the right more, in powers of ten. Blue: ours is better. Orange: ours is worse. `promised` says whether our figure keeps
+the limit that the benchmark has for it.
 
 """
 

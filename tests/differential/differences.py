@@ -37,17 +37,17 @@ def _is_a_commit_of_what_is_not_owned(step: Step, ours: object, theirs: object) 
 
 DIFFERENCES = (
     Difference(
-        what="`assign` and its family after `unsubscribe`",
+        what="`assign`, `unassign` and the incremental forms after `unsubscribe`",
         ours="either form works, and commits are accepted",
         theirs="only the form of the group's protocol works, else `_STATE`; commits fail with `UNKNOWN_MEMBER_ID`",
         reason="the group was left, so its protocol and its members do not concern an assignment of one's own",
         covers=_is_about_a_former_group,
     ),
     Difference(
-        what="`assign` and its family while subscribed",
+        what="`assign`, `unassign` and the incremental forms while subscribed",
         ours="in all protocols, for partitions that the consumer owns; `_INVALID_ARG` for others",
         theirs="any partition in an eager group; `_STATE` or `_CONFLICT` outside of callbacks in the others",
-        reason="a partition that is read without being owned has two owners",
+        reason="two consumers would read the same partition",
     ),
     Difference(
         what="`subscribe` after `assign`",
@@ -60,7 +60,7 @@ DIFFERENCES = (
         what="`seek`",
         ours="works from `on_assign` on",
         theirs="`_STATE` until librdkafka fetches the partition",
-        reason="nothing tells a program when that is",
+        reason="a program cannot know when that is",
     ),
     Difference(
         what="`pause`",
@@ -82,8 +82,8 @@ DIFFERENCES = (
     ),
     Difference(
         what="a `cooperative-sticky` group",
-        ours="after `subscribe` to other topics commits what was read of those that go, and runs `on_revoke`",
-        theirs="may run `on_lost` for them and commit nothing; nor may `close` after others came and went",
+        ours="after `subscribe` to other topics commits what was read of the topics that it no longer subscribes to, and runs `on_revoke`",
+        theirs="may run `on_lost` for their partitions and commit nothing; `close` may commit nothing, either, after other members joined and left",
         reason="the consumer owns its partitions until it has given them back",
     ),
     Difference(
@@ -96,7 +96,7 @@ DIFFERENCES = (
         what="`subscribe([5])`",
         ours="`TypeError`",
         theirs='subscribes to "5"',
-        reason="a number is a mistake",
+        reason="a number as a topic is a mistake",
     ),
     Difference(
         what="an `on_assign` that raises",
@@ -115,7 +115,7 @@ DIFFERENCES = (
         what="`incremental_assign` of some of the partitions in `on_assign`",
         ours="the others are read as well, from where they were committed; `incremental_unassign` stops them. A second call moves the partitions",
         theirs="the others are not read; a second call of the same partitions raises `_CONFLICT`",
-        reason="a partition that is owned and not read is mostly a mistake, and its lag grows without a word",
+        reason="a partition that is owned and not read is mostly a mistake, and nothing reports that its lag grows",
     ),
     Difference(
         what="a commit in `on_assign`",
@@ -127,7 +127,7 @@ DIFFERENCES = (
         what="automatic commits when `on_revoke` raises",
         ours="are not made for its partitions",
         theirs="are made",
-        reason="what the callback could not finish must come again",
+        reason="records that the callback could not finish must be delivered again",
     ),
     Difference(
         what="`on_assign` with an empty list under KIP-848",
@@ -155,22 +155,22 @@ DIFFERENCES = (
     ),
     Difference(
         what="commits of partitions that a subscribed consumer does not own",
-        ours="`NotOwnedError`, with `_ASSIGNMENT_LOST`, mostly without asking",
-        theirs="what the broker says, which may have accepted it",
-        reason="the offset of the new owner would be overwritten",
+        ours="`NotOwnedError`, with `_ASSIGNMENT_LOST`, mostly without a request to the broker",
+        theirs="the broker's answer; the broker may accept the commit",
+        reason="the commit would overwrite the offset of the new owner",
         covers=_is_a_commit_of_what_is_not_owned,
     ),
     Difference(
         what="automatic commits",
         ours="do not cover the record that the last `poll` returned, until the next call or `close`",
         theirs="cover it at once",
-        reason="a crash while it is being processed would lose it",
+        reason="the record would be lost by a crash while it is processed",
     ),
     Difference(
         what="`with` block left by an exception",
         ours="commits nothing more automatically",
         theirs="commits what was read",
-        reason="the record that raised it must come again",
+        reason="the record whose processing raised it must be delivered again",
     ),
     Difference(
         what="errors that end the membership",
@@ -181,14 +181,14 @@ DIFFERENCES = (
     Difference(
         what="metadata of commits",
         ours='"note" is committed as "note"',
-        theirs='as "note" and a NUL, which it needs where it reads: without one, its `committed` may raise `UnicodeDecodeError`, as ours does while it is not subscribed',
-        reason="other clients see the NUL; ours reads both",
+        theirs='as "note" and a NUL: it reads metadata up to a NUL, so without one its `committed` may raise `UnicodeDecodeError`; ours may, too, while it is not subscribed',
+        reason="other clients see the NUL; ours reads metadata with and without it",
     ),
     Difference(
         what="`close`",
         ours="returns a `CloseReport`",
         theirs="returns None",
-        reason="it says what was done within the time, and what was not",
+        reason="the report says what was done within the time, and what was not",
     ),
 )
 
