@@ -188,7 +188,9 @@ def test_a_commit_to_a_topic_that_is_denied(guarded_kafka: KafkaCluster, new_gro
     group.wait_for_shares([member], group.partitions(6))
     rules.deny()
     one = min(member.assignment())
-    told = f"^READ on topic {group.topic} is not granted \\(TOPIC_AUTHORIZATION_FAILED for {one}\\)\\. Grant the operation"
+    told = (
+        f"^READ on topic {group.topic} is not granted \\(TOPIC_AUTHORIZATION_FAILED for {one}\\)\\. Grant the operation"
+    )
     with pytest.raises(OffsetAccessError, match=told):
         member.commit({one: 1})
     rules.allow()
