@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -51,12 +52,18 @@ def test_no_call_of_super_is_left_out(tmp_path: Path) -> None:
     assert mutants_of(file) == []
 
 
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The program, without the modules that tests of Spark hide from their processes by PYTHONPATH."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-m", "tests.mutations", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
 def test_the_program_catches_mutants_of_functions_and_modules() -> None:
     """Its table says how many, and its exit code that the goal is met."""
     judges = ["test_budget_warnings", "test_callbacks_and_polls", "test_looks_at_callbacks"]
     tests = ["--tests", *(f"tests/core/{name}.py" for name in judges), "--seeds", "3"]
-    command = [sys.executable, "-m", "tests.mutations", "core/budgets.py", *tests]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    result = run("core/budgets.py", *tests)
     assert "share" in result.stdout, result.stderr[-2000:]
     assert result.returncode == 0, result.stdout[-3000:]
 
@@ -64,8 +71,7 @@ def test_the_program_catches_mutants_of_functions_and_modules() -> None:
 def test_the_program_judges_what_is_imported_only_where_it_is_needed() -> None:
     """The functions of net/tls.py could not be found, and the process that judges ended at the first of them."""
     tests = ["--tests", "tests/net/test_authentication.py", "--seeds", "0", "--share", "0.1"]
-    command = [sys.executable, "-m", "tests.mutations", "net/tls.py", *tests]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    result = run("net/tls.py", *tests)
     assert "share" in result.stdout, result.stderr[-2000:]
 
 
