@@ -167,7 +167,14 @@ def test_closing_from_many_threads_at_once(group: Group) -> None:
 def test_closing_inside_a_callback(group: Group) -> None:
     """It cannot wait for itself: it returns at once, and the close ends after the callback."""
     reports: list[CloseReport] = []
-    member = group.join(listener=RecordingListener(assigned=lambda call: reports.append(member.close())))
+    joined = threading.Event()
+
+    def close(_: Call) -> None:
+        joined.wait(PATIENCE_S)  # The callback may come before `join` has returned.
+        reports.append(member.close())
+
+    member = group.join(listener=RecordingListener(assigned=close))
+    joined.set()
     eventually(lambda: member.snapshot.state is MemberState.UNSUBSCRIBED and reports, "a close from within")
     assert reports[0].steps[0].outcome == "goes on by itself"
     assert member.close().clean
