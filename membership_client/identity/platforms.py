@@ -40,7 +40,7 @@ def stateful_set_id(pod_name: str | None = None) -> str:
 
     Raises:
         UnstableIdentityError: the name is random, has no number, or is the host name of a process outside Kubernetes. Five
-            digits count as random, because Kubernetes may have drawn them, and no StatefulSet has so many pods.
+            digits count as random, because Kubernetes may have drawn them, and a StatefulSet with that many pods does not exist.
     """
     name = optional(checked_text, "pod_name", pod_name) or os.environ.get("POD_NAME") or _host_name_of_pod()
     refuse_generated(name)
