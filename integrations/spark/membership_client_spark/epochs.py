@@ -133,7 +133,8 @@ class Epochs:
     def stop(self, reason: str | None = None, *, timeout_s: float | None = None) -> bool:
         """Finishes the running epoch and leaves temporarily; then True. False if that takes longer than `timeout_s`.
 
-        False at once in `foreach_epoch` and in a listener: the pipeline ends when they have returned. An error that ended the pipeline before is raised by `wait`, not here.
+        False at once in `foreach_epoch` and in a listener: the pipeline ends when they have returned. An error that ended the
+        pipeline before is raised by `wait`, not here.
         """
         within_s = checked_wait(timeout_s)
         self._engine.stop(reason_text(reason))
